@@ -18,7 +18,7 @@ from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
 from siteloom.extraction.main_text import clean_text, main_text, without_template
 from siteloom.operations.clean import clean_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.template_text import SegmentTable
 
@@ -115,7 +115,7 @@ def _cleaned(pages: Sequence[Page]) -> int:
 def _store(folder: Path, sites: Sequence[_Pages]) -> Store:
     store = open_store(StoreSettings(workspace=str(folder)), create=True)
     for site in sites:
-        ingest(store, [site], site=site.name)
+        import_pages(store, [site], site=site.name)
     return store
 
 

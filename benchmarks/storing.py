@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from benchmarks.corpus import CorpusSite, corpus_sites
 from benchmarks.measure import Figure, cpu_seconds
 from siteloom.core.settings import StoreSettings
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.store.workspace_folder import open_store
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def figures(data: Path) -> list[Figure]:
 
 def _ingest(store: Store, sites: list[CorpusSite]) -> None:
     for site in sites:
-        ingest(store, [site], site=site.name)
+        import_pages(store, [site], site=site.name)
 
 
 def _differing(store: Store, sites: list[CorpusSite]) -> int:

@@ -12,12 +12,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from siteloom.apps.demo.sites.built_in_page import BuiltinPage
-from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.model import Seed
-from siteloom.core.settings import Settings, StoreSettings
-from siteloom.operations.annotate import annotate
+from siteloom.core.settings import StoreSettings
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
@@ -27,6 +25,8 @@ from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import directory, guide, of_kind
 from tests.maintenance.guide import restaurants
+from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
+from tests.operations.contexts import context_of
 
 GUIDE = "larkmoor-guide.example"
 DIRECTORY = "tableatlas.example"
@@ -64,16 +64,16 @@ def lived_in_workspace(folder: Path) -> Path:
             [*places, *of_kind(guide(), "event")[:10], *lists, *of_kind(directory(), "restaurant")[:14]],
         )
         cluster_store(store, "vertex")
-        annotate(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:EXAMPLES]])
-        annotate(store, [ExampleLine(lists[0].page.url, {}, lists[0].records[:3], {})])
+        annotate_pages(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:EXAMPLES]])
+        annotate_pages(store, [ExampleLine(lists[0].page.url, {}, lists[0].records[:3], {})])
         for name in _annotated_clusters(store):
-            learn(store, Settings(), {"cluster": name}, _unheard)
+            learn_wrappers(store, name)
         for _ in range(3):
             clock.turn(days=7)
-            extract(store, Settings(), {"site": GUIDE}, _unheard)
+            extract_records(store, GUIDE)
         watch_wrappers(store)
         check_watches(store)
-        update_index(store)
+        update_index(context_of(store))
         clock.turn(days=7)
         known = [
             Seed({name: values for name, values in one.truth.items() if values}, "guide", one.page.url)
@@ -85,7 +85,7 @@ def lived_in_workspace(folder: Path) -> Path:
         _ingest(store, [_at(clock(), fresh[one.entity]) for one in places])
         check_watches(store)
         mend_wrappers(store, accept=_SURE)
-        extract(store, Settings(), {"site": GUIDE}, _unheard)
+        extract_records(store, GUIDE)
     return folder
 
 
@@ -101,12 +101,8 @@ def _annotated_clusters(store: Store) -> list[str]:
 
 
 def _ingest(store: Store, pages: Sequence[BuiltinPage]) -> None:
-    ingest(store, [Items([one.page for one in pages])])
+    import_pages(store, [Items([one.page for one in pages])])
 
 
 def _at(time: datetime, one: BuiltinPage) -> BuiltinPage:
     return replace(one, page=replace(one.page, fetched_at=time))
-
-
-def _unheard(*_: object) -> None:
-    """No one watches."""

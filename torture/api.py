@@ -28,11 +28,13 @@ from schemathesis.specs.openapi.checks import (
 
 from siteloom.apps.demo.sites import guide_site
 from siteloom.apps.server import create_app
-from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.operations.annotate import annotate
+from siteloom.operations.annotate import AnnotateRequest, annotate
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.context import Context
+from siteloom.operations.extract import ExtractRequest, extract
+from siteloom.operations.learn import LearnRequest, learn
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.search import update_index
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.page_source import Items
@@ -223,15 +225,13 @@ def _store(folder: Path) -> Store:
     """A small workspace with pages, a template, a wrapper, records and an index."""
     store = open_store(StoreSettings(str(folder)), create=True)
     pages = [one for one in guide_site() if one.kind == "restaurant"][:_PAGES]
-    ingest(store, [Items([one.page for one in pages])])
+    import_pages(store, [Items([one.page for one in pages])])
     cluster_store(store, "vertex")
-    annotate(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in pages[:_EXAMPLES]])
-    learn(store, Settings(), {"cluster": f"{SITE}/1"}, _unheard)
-    extract(store, Settings(), {"site": SITE}, _unheard)
-    update_index(store)
+    context = Context(store=store, settings=Settings())
+    examples = tuple(ExampleLine(one.page.url, one.truth, (), {}) for one in pages[:_EXAMPLES])
+    annotate(context, AnnotateRequest(examples=examples))
+    learn(context, LearnRequest(cluster=f"{SITE}/1"))
+    extract(context, ExtractRequest(site=SITE))
+    update_index(context)
     store.jobs.add("index", {}, "the-admin")
     return store
-
-
-def _unheard(*_: object) -> None:
-    """No one watches."""

@@ -15,7 +15,7 @@ from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings, load_settings
 from siteloom.core.urls import site_of
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.page_source import Items
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
@@ -49,14 +49,14 @@ def some_pages() -> list[BuiltinPage]:
 def make_workspace(folder: Path, pages: Sequence[Page]) -> None:
     """Put pages into a new workspace and find their templates."""
     with closing(open_store(StoreSettings(workspace=str(folder)), create=True)) as store:
-        ingest(store, [Items(pages)])
+        import_pages(store, [Items(pages)])
         cluster_store(store, "vertex")
 
 
 def make_template(folder: Path, pages: Sequence[Page]) -> None:
     """Put pages of a site into a new workspace, as if all were made from one template."""
     with closing(open_store(StoreSettings(workspace=str(folder)), create=True)) as store:
-        ingest(store, [Items(pages)])
+        import_pages(store, [Items(pages)])
         addresses = [PageAddress(site_of(page.url), page.url) for page in pages]
         with store.clustering({"site": None}) as run:
             whole = cluster(f"{addresses[0].site}/1", *range(len(pages)))

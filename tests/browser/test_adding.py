@@ -39,7 +39,7 @@ def test_an_archive_becomes_a_site_with_templates(page: Page, archive: Path) -> 
     choosing.value.set_files(archive)
     expect(page.get_by_text("crawl of a guide.warc.gz, ")).to_be_visible()
     send.click()
-    expect(page.get_by_role("heading", name="Take in pages")).to_be_visible()
+    expect(page.get_by_role("heading", name="Import pages")).to_be_visible()
     expect(page.get_by_text("24 pages read, 24 of them new")).to_be_visible()
     page.get_by_role("link", name="Its URLs").click()
     expect(page.get_by_text("24 URLs of")).to_be_visible()

@@ -11,13 +11,13 @@ from playwright.sync_api import Dialog, Download, FrameLocator, Locator, expect
 from playwright.sync_api import Page as BrowserPage
 
 from siteloom.core.model import Page
-from siteloom.operations.annotate import annotate
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from tests.browser.annotator import Annotator
 from tests.browser.conftest import Overheard
 from tests.browser.serving import make_workspace
+from tests.operations.calls import annotate_pages
 
 SITE = "trap.example"
 ANNOTATE = f"/clusters/{SITE}/1/annotate"
@@ -263,7 +263,9 @@ def test_what_was_said_of_pages_is_shown_as_text(
     """Names of attributes, values and jobs, where scripts put them on pages."""
     harm = Harm(page)
     urls = list(ADDRESSES)
-    annotate(workspace_store, [ExampleLine(url, {STORED: (ADDRESSES[url],)}, (), {}) for url in urls[:2]])
+    annotate_pages(
+        workspace_store, [ExampleLine(url, {STORED: (ADDRESSES[url],)}, (), {}) for url in urls[:2]]
+    )
     job = workspace_store.jobs.add("ingest", {"upload": "x", "name": STORED}, STORED)
     workspace_store.jobs.start(job.id)
     workspace_store.jobs.progress(job.id, 1, 2, STORED)

@@ -23,27 +23,31 @@ def workspace_store(lived_in: Store) -> Store:
     return lived_in
 
 
-def test_a_page_from_a_file_shows_what_is_found_on_it(page: Page, tmp_path: Path) -> None:
+def test_a_page_from_a_file_shows_what_is_found_on_it(
+    page: Page, tmp_path: Path, workspace_store: Store
+) -> None:
     file = tmp_path / "saved.html"
     file.write_bytes(PLACE.page.html)
     page.goto("/add")
     trying = page.locator("section.try")
-    trying.get_by_label("URL").fill(f"https://www.{GUIDE}/restaurants/quayside/place-99999.html")
+    url = f"https://www.{GUIDE}/restaurants/quayside/place-99999.html"
+    trying.get_by_label("URL").fill(url)
     with page.expect_file_chooser() as choosing:
         trying.get_by_label("its HTML").click()
     choosing.value.set_files(file)
     trying.get_by_role("button", name="Show what is found").click()
     shown(page)
     expect(page.locator(".lit", has_text=PLACE.truth["phone"][0])).to_be_visible()
+    expect(page.get_by_text("You are only trying this page: it is not kept.")).to_be_visible()
+    assert workspace_store.page_index.find(url) is None
 
 
-def test_a_job_that_cannot_be_followed_is_told_of(page: Page, tmp_path: Path, overheard: Overheard) -> None:
+def test_a_page_that_cannot_be_tried_is_told_of(page: Page, tmp_path: Path, overheard: Overheard) -> None:
     file = tmp_path / "saved.html"
     file.write_bytes(PLACE.page.html)
     page.route(
-        "**/api/jobs/*", lambda route: route.fulfill(status=404, json={"detail": "There is no such job."})
+        "**/api/trials", lambda route: route.fulfill(status=404, json={"detail": "There is no such upload."})
     )
-    page.route("**/api/jobs/*/events", lambda route: route.fulfill(status=404))
     page.goto("/add")
     trying = page.locator("section.try")
     with page.expect_file_chooser() as choosing:
@@ -52,6 +56,6 @@ def test_a_job_that_cannot_be_followed_is_told_of(page: Page, tmp_path: Path, ov
     trying.get_by_label("URL").fill(PLACE.page.url)
     button = trying.get_by_role("button", name="Show what is found")
     button.click()
-    expect(trying.get_by_role("alert")).to_have_text("There is no such job.")
+    expect(trying.get_by_role("alert")).to_have_text("There is no such upload.")
     expect(button).not_to_have_attribute("aria-busy", "true")
     overheard.forgive(404)

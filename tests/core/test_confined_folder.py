@@ -136,6 +136,26 @@ def test_a_named_pipe_is_not_waited_for(folder: ConfinedFolder) -> None:
             folder.open("pipe", mode)
 
 
+@pytest.mark.parametrize("mode", ["wb", "ab", "r+b", "a+b"])
+def test_a_file_that_has_another_name_is_not_written(folder: ConfinedFolder, victim: Path, mode: str) -> None:
+    (folder.root / "hard").hardlink_to(victim / "file")
+    before = content(victim)
+    with pytest.raises(OSError, match="a hard link"):
+        folder.open("hard", mode)
+    assert content(victim) == before
+    assert folder.read("hard") == b"precious"
+    folder.write("hard", b"own")  # which puts another file in its place
+    assert folder.read("hard") == b"own"
+    assert content(victim) == before
+
+
+def test_opening_to_write_empties_a_file(folder: ConfinedFolder) -> None:
+    folder.write("own", b"long")
+    with folder.open("own", "wb") as file:
+        file.write(b"x")
+    assert folder.read("own") == b"x"
+
+
 def test_the_folder_itself_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "root").symlink_to(tmp_path / "disk")

@@ -394,6 +394,34 @@ def test_a_link_that_leads_out_of_the_folder_needs_trust(
     assert "siteloom config --trust" in problem(with_file(folder, f"{setting} = '{name}'"), home)
 
 
+@pytest.mark.parametrize("target", ["../victim", "../missing", ".siteloom"])
+def test_the_default_workspace_needs_trust_if_it_leads_out_of_the_folder(
+    tmp_path: Path, home: dict[str, str], target: str
+) -> None:
+    folder = tmp_path / "cloned"
+    folder.mkdir()
+    (tmp_path / "victim").mkdir()
+    (folder / ".siteloom").symlink_to(target)
+    said = problem(folder, home)
+    assert said.startswith(f"{folder}/.siteloom leads out of this folder by a symbolic link: ")
+    assert "alarm.command" in problem(with_file(folder, "[alarm]\ncommand = 'x'"), home)
+    assert said in problem(folder, home)
+    _, resolved = load_settings(folder, home, {}, shows_untrusted=True)
+    assert {one.name for one in resolved if one.needs_trust} == {"store.workspace", "alarm.command"}
+    # Whoever names it means it, and so does whoever trusts the folder's file.
+    with_file(folder, "[parse]\nmax_bytes = 7")
+    load_settings(folder, home, {"store.workspace": ".siteloom"})
+    load_settings(folder, {**home, "SITELOOM_STORE_WORKSPACE": ".siteloom"}, {})
+    assert [one.name for one in trust_settings_file(folder, home)] == ["store.workspace"]
+    load_settings(folder, home, {})
+
+
+def test_a_default_workspace_within_the_folder_needs_none(folder: Path, home: dict[str, str]) -> None:
+    (folder / "there").mkdir()
+    (folder / ".siteloom").symlink_to("there")
+    load_settings(folder, home, {})
+
+
 def test_a_link_within_the_folder_needs_no_trust(folder: Path, home: dict[str, str]) -> None:
     (folder / "there").mkdir()
     (folder / "link").symlink_to("there")

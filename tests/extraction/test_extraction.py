@@ -18,23 +18,19 @@ from siteloom.apps.demo.sites.built_in_page import BuiltinPage
 from siteloom.core.errors import UnreadablePage, WrapperError
 from siteloom.core.model import Attribute, Failure, Footprint, Record, Resource, Skipped
 from siteloom.core.settings import ParseSettings
+from siteloom.extraction.extraction_counts import ExtractionCounts, PageCounts
 from siteloom.extraction.extractor import (
     BROKEN,
     LACKING,
     NO_VALUES,
     Extractor,
-    ShardExtraction,
-    ShardResult,
-    add_tally,
-    tally_from,
-    tally_on,
-    tally_rows,
 )
+from siteloom.extraction.shard_extraction import ShardExtraction, ShardResult
 from siteloom.html.guards import RECORDS_TOO_LARGE, TOO_MANY_RECORDS
 from siteloom.html.time_limit import LOST, TOOK_TOO_LONG, Lost
 from siteloom.sources.page_source import Items, SourceItem
 from siteloom.wrappers.matching import NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NamedWrapper
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.named_wrappers import read_wrapper
 from tests.apps.demo.sites import directory, guide, of_kind
 
 NAMES = ("name", "address", "cuisine", "phone")
@@ -67,13 +63,13 @@ def extractor(*wrappers: Wrapper) -> Extractor:
     return Extractor([NamedWrapper(f"w{number}", 1, one) for number, one in enumerate(wrappers)])
 
 
-def text(wrapper: Wrapper, name: str = "food") -> WrapperText:
-    return WrapperText(name, None, wrapper.to_json())
+def named(wrapper: Wrapper, name: str = "food") -> NamedWrapper:
+    return NamedWrapper(name, None, wrapper)
 
 
 def work(
     items: Sequence[SourceItem],
-    *wrappers: WrapperText,
+    *wrappers: NamedWrapper,
     lost: dict[int, str] | None = None,
     limits: ParseSettings = ParseSettings(),
 ) -> ShardResult:
@@ -85,20 +81,17 @@ def work(
 
 def assert_all_counted(result: ShardResult) -> None:
     """Every page has given records or a failure, and the tally agrees with what came out."""
-    tally = result.tally
-    giving = len({line.url for line in result.lines})
-    assert tally["pages",] == giving + len(result.failures)
-    assert tally["records",] == len(result.lines)
-    assert {key[1]: count for key, count in tally.items() if key[0] == "failed"} == Counter(
-        failure.reason for failure in result.failures
-    )
-    rows = [json.loads(line.content) for line in result.lines]
-    assert {key[1:]: count for key, count in tally.items() if key[0] == "filled"} == Counter(
-        (row["wrapper"], name) for row in rows for name in row["values"]
-    )
-    assert {key[1:]: count for key, count in tally.items() if key[0] == "withheld"} == Counter(
-        (row["wrapper"], name) for row in rows for name in row["withheld"]
-    )
+    counts = result.counts
+    giving = len({row.url for row in result.rows})
+    assert counts.pages == giving + len(result.failures)
+    assert counts.records == len(result.rows)
+    assert counts.failures == Counter(failure.reason for failure in result.failures)
+    rows = [json.loads(row.content) for row in result.rows]
+    for name, of_wrapper in counts.wrappers.items():
+        own = [row for row in rows if row["wrapper"] == name]
+        assert of_wrapper.filled == Counter(attribute for row in own for attribute in row["values"])
+        assert of_wrapper.withheld == Counter(attribute for row in own for attribute in row["withheld"])
+    assert counts.wrappers.keys() == {row["wrapper"] for row in rows}
 
 
 # ---- the built-in sites
@@ -136,7 +129,7 @@ def test_odd_pages_with_the_urls_of_its_pages_give_no_record() -> None:
 
 
 def test_lists_and_single_pages_side_by_side() -> None:
-    result = work(pages(guide()), text(restaurants()), text(lists(), "lists"))
+    result = work(pages(guide()), named(restaurants()), named(lists(), "lists"))
     assert_all_counted(result)
     expected = [
         (record.url, name, record.values)
@@ -145,32 +138,30 @@ def test_lists_and_single_pages_side_by_side() -> None:
         if page.kind == ("restaurant" if name == "food" else "list")
         for record in wrapper.extract_all(page.page)
     ]
-    rows = [json.loads(line.content) for line in result.lines]
+    rows = [json.loads(line.content) for line in result.rows]
     assert [
         (row["url"], row["wrapper"], {name: tuple(texts) for name, texts in row["values"].items()})
         for row in rows
     ] == expected
-    assert [(line.url, line.wrapper, line.version) for line in result.lines] == [
+    assert [(line.url, line.wrapper, line.version) for line in result.rows] == [
         (row["url"], row["wrapper"], row["version"]) for row in rows
     ]
     # Events have no wrapper, and what their URLs look like is told.
-    unmatched = {key[1]: count for key, count in result.tally.items() if key[0] == "unmatched"}
-    assert unmatched == {
+    assert result.counts.unmatched_shapes == {
         "www.larkmoor-guide.example/events/#/#/*.html": len(of_kind(guide(), "event")),
     }
-    assert result.tally["passed url",] >= len(RESTAURANTS) + len(LISTS)
+    assert result.counts.total.passed_url >= len(RESTAURANTS) + len(LISTS)
 
 
 def test_what_is_counted_is_told_site_by_site() -> None:
     known = [one.page for one in (*RESTAURANTS[:5], *of_kind(guide(), "event")[:3])]
     elsewhere = Page.from_text("https://x.org/", "<p>x")
-    result = work([*known, elsewhere, SHOP[0]], text(restaurants()), text(shop()))
-    here = tally_on(result.tally, "larkmoor-guide.example")
-    assert (here["pages",], here["passed signature",], here["unmatched",]) == (8, 5, 3)
-    assert {key[1]: count for key, count in here.items() if key[0] == "failed"} == {NO_WRAPPER_FOR_URL: 3}
-    assert tally_on(result.tally, "shop.example")["pages",] == 1
-    assert not tally_on(result.tally, "x.org")  # of sites without wrappers, a crawl may have millions
-    assert result.tally["pages",] == 10
+    result = work([*known, elsewhere, SHOP[0]], named(restaurants()), named(shop()))
+    here = result.counts.sites["larkmoor-guide.example"]
+    assert here == PageCounts(8, here.passed_url, 5, Counter({NO_WRAPPER_FOR_URL: 3}), 3)
+    assert result.counts.sites["shop.example"].pages == 1
+    assert "x.org" not in result.counts.sites  # of sites without wrappers, a crawl may have millions
+    assert result.counts.pages == 10
 
 
 # ---- which wrapper
@@ -227,17 +218,17 @@ def test_a_record_that_lacks_most_mandatory_attributes_is_a_failure() -> None:
     three = {**attributes, "size": replace(attributes["price"], rules=(), voters=())}
     lacking = extractor(blind(replace(shop(), attributes=three), "price")).extract(SHOP[0])
     assert lacking.failure == Failure(SHOP[0].url, LACKING, "1 of 3 found by w0, version 1")
-    result = work(SHOP, text(replace(shop(), attributes=three)))
-    assert result.tally["incomplete", "food"] == len(SHOP)
+    result = work(SHOP, named(replace(shop(), attributes=three)))
+    assert result.counts.wrappers["food"].incomplete == len(SHOP)
     assert_all_counted(result)
 
 
 def test_a_page_that_cannot_be_parsed_is_a_failure() -> None:
-    result = work(SHOP, text(shop()), limits=ParseSettings(max_tags=3))
-    assert not result.lines
+    result = work(SHOP, named(shop()), limits=ParseSettings(max_tags=3))
+    assert not result.rows
     assert {failure.reason for failure in result.failures} == {"too many tags"}
     assert_all_counted(result)
-    assert not [key for key in result.tally if key[0] == "unmatched"]
+    assert not result.counts.unmatched_shapes
 
 
 def test_a_page_that_breaks_extraction_is_a_failure_and_the_rest_goes_on(
@@ -251,28 +242,28 @@ def test_a_page_that_breaks_extraction_is_a_failure_and_the_rest_goes_on(
         return original(self, root, url, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Wrapper, "record_of", breaking)
-    result = work(SHOP, text(shop()))
+    result = work(SHOP, named(shop()))
     assert result.failures == [Failure(SHOP[2].url, BROKEN, "RecursionError('too deep')")]
-    assert [line.url for line in result.lines] == [page.url for page in SHOP if page != SHOP[2]]
+    assert [line.url for line in result.rows] == [page.url for page in SHOP if page != SHOP[2]]
     assert_all_counted(result)
 
 
 def test_a_record_that_cannot_be_written_is_a_failure_of_its_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("siteloom.extraction.extractor.record_row", lambda *_: {"values": object()})
-    result = work(SHOP[:2], text(shop()))
+    monkeypatch.setattr("siteloom.extraction.shard_extraction.record_row", lambda *_: {"values": object()})
+    result = work(SHOP[:2], named(shop()))
     assert [failure.reason for failure in result.failures] == [BROKEN, BROKEN]
-    assert (result.lines, result.tally["records",]) == ([], 0)
+    assert (result.rows, result.counts.records) == ([], 0)
 
 
 def test_a_page_at_which_a_process_died_is_a_failure() -> None:
-    result = work(SHOP, text(shop()), lost={4: "was ended by SIGKILL"})
+    result = work(SHOP, named(shop()), lost={4: "was ended by SIGKILL"})
     assert result.failures == [Failure(SHOP[4].url, LOST, "the process was ended by SIGKILL")]
-    assert len(result.lines) == len(SHOP) - 1
+    assert len(result.rows) == len(SHOP) - 1
     assert_all_counted(result)
 
 
 def test_a_page_at_which_a_process_was_ended_for_its_time_took_too_long() -> None:
-    result = work(SHOP, text(shop()), lost={4: "was ended by SIGVTALRM"})
+    result = work(SHOP, named(shop()), lost={4: "was ended by SIGVTALRM"})
     assert result.failures == [Failure(SHOP[4].url, TOOK_TOO_LONG, "the process was ended by SIGVTALRM")]
     assert_all_counted(result)
 
@@ -297,10 +288,10 @@ LIMITS = [
 @pytest.mark.parametrize(("limits", "reason"), LIMITS)
 def test_a_page_past_a_limit_is_a_failure_and_counted(limits: ParseSettings, reason: str) -> None:
     hostile = endless_list()
-    result = work([LISTS[1].page, hostile, LISTS[2].page], text(lists(), "list"), limits=limits)
+    result = work([LISTS[1].page, hostile, LISTS[2].page], named(lists(), "list"), limits=limits)
     assert [(failure.url, failure.reason) for failure in result.failures] == [(hostile.url, reason)]
-    assert {line.url for line in result.lines} == {LISTS[1].page.url, LISTS[2].page.url}
-    assert result.tally["failed", reason] == 1
+    assert {line.url for line in result.rows} == {LISTS[1].page.url, LISTS[2].page.url}
+    assert result.counts.failures[reason] == 1
     assert_all_counted(result)
 
 
@@ -316,7 +307,7 @@ def test_elements_in_each_other_do_not_take_all_memory() -> None:
     page = Page.from_text(URL, nested("<div class=x>" * 300, "a" * 200_000))
     with pytest.raises(UnreadablePage, match=r": records too large\.$"):
         wrapper.extract(page)
-    (failure,) = work([page], text(wrapper)).failures
+    (failure,) = work([page], named(wrapper)).failures
     assert failure.reason == RECORDS_TOO_LARGE
     assert failure.detail == "the elements that a rule finds have more than 50,000,000 characters"
 
@@ -335,7 +326,7 @@ def test_earlier_layouts_do_not_get_around_a_limit(
         return record_of(*given, **named)
 
     monkeypatch.setattr(Wrapper, "record_of", counted)
-    (failure,) = work([endless_list()], text(wrapper, "list"), limits=limits).failures
+    (failure,) = work([endless_list()], named(wrapper, "list"), limits=limits).failures
     assert failure.reason == reason
     assert len(made) < 2_000
     assert isinstance(found := wrapper.read(endless_list(), limits=limits), Failure)
@@ -357,10 +348,10 @@ def test_what_else_a_source_holds_is_counted_for_what_it_is() -> None:
         Skipped("https://shop.example/robots.txt", "no HTML"),
         SHOP[1],
     )
-    result = work(items, text(shop()))
+    result = work(items, named(shop()))
     assert result.failures == [items[0]]
-    assert len(result.lines) == result.tally["pages",] == 2
-    assert result.tally["skipped", "no HTML"] == 1
+    assert len(result.rows) == result.counts.pages == 2
+    assert result.counts.skipped["no HTML"] == 1
 
 
 # ---- values that are withheld or absent
@@ -371,76 +362,78 @@ def test_values_of_another_shape_are_withheld_and_counted() -> None:
         Page.from_text("https://shop.example/item/20", SHAPE.format("Item 20", "ask in the shop", "")),
         Page.from_text("https://shop.example/item/21", SHAPE.format("Item 21", "$2.50", "")),
     ]
-    result = work(odd, text(shop()))
+    result = work(odd, named(shop()))
     assert_all_counted(result)
-    first, second = (json.loads(line.content) for line in result.lines)
+    first, second = (json.loads(line.content) for line in result.rows)
     assert first["values"] == {"name": ["Item 20"]}
     assert [one["text"] for one in first["withheld"]["price"]] == ["ask in the shop"]
     assert "price" not in first["confidence"]
     assert second["values"]["price"] == ["$2.50"]
     assert second["withheld"] == {}
-    assert result.tally["withheld", "food", "price"] == 1
-    assert result.tally["incomplete", "food"] == 1
+    assert result.counts.wrappers["food"].withheld["price"] == 1
+    assert result.counts.wrappers["food"].incomplete == 1
 
 
 def test_an_attribute_that_a_page_lacks_stays_absent_in_its_row() -> None:
     """None of the guide's restaurants gets a phone from elsewhere."""
     lacking = [page for page in RESTAURANTS if not truth(page)["phone"]]
     assert len(lacking) > 10
-    result = work(pages(lacking), text(restaurants()))
-    rows = [json.loads(line.content) for line in result.lines]
+    result = work(pages(lacking), named(restaurants()))
+    rows = [json.loads(line.content) for line in result.rows]
     assert len(rows) == len(lacking)
     for row in rows:
         assert "phone" not in row["values"].keys() | row["typed"].keys() | row["provenance"].keys()
-    assert result.tally["filled", "food", "phone"] == 0
+    assert result.counts.wrappers["food"].filled["phone"] == 0
 
 
-# ---- tallies
+# ---- counts
 
 
-def test_tallies_can_be_kept_as_json() -> None:
-    tally = work(pages(guide()), text(restaurants())).tally
-    assert tally_from(json.loads(json.dumps(tally_rows(tally)))) == tally
+def test_counts_can_be_kept_as_json() -> None:
+    counts = work(pages(guide()), named(restaurants())).counts
+    assert ExtractionCounts.from_rows(json.loads(json.dumps(counts.to_rows()))) == counts
 
 
 def test_shapes_of_urls_are_told_apart_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("siteloom.extraction.extractor._MOST_SHAPES", 3)
+    monkeypatch.setattr("siteloom.extraction.shard_extraction.MOST_SHAPES", 3)
     unknown = [Page(f"https://b.example/{'x' * n}/", b"") for n in (1, 2, 2, 3, 4, 5, 1)]
-    tally = work(unknown, text(shop())).tally
+    counts = work(unknown, named(shop())).counts
     expected = {"b.example/x/": 2, "b.example/xx/": 2, "b.example/xxx/": 1, "other URLs": 2}
-    assert {key[1]: count for key, count in tally.items() if key[0] == "unmatched"} == expected
-    total = Counter({("unmatched", "b.example/x/"): 5, ("unmatched", "b.example/"): 1, ("pages",): 6})
-    add_tally(total, tally, most_shapes=3)
-    assert {key[1]: count for key, count in total.items() if key[0] == "unmatched"} == {
+    assert counts.unmatched_shapes == expected
+    rows = [["unmatched", "b.example/x/", 5], ["unmatched", "b.example/", 1], ["pages", 6]]
+    total = ExtractionCounts.from_rows(rows)
+    total.add(counts, most_shapes=3)
+    assert total.unmatched_shapes == {
         "b.example/x/": 7,
         "b.example/": 1,
         "b.example/xx/": 2,
         "other URLs": 3,
     }
-    assert total["pages",] == 13
+    assert (total.pages, total.total.unmatched) == (13, 13)
 
 
 # ---- wrappers as texts
 
 
 def test_the_work_can_be_sent_to_another_process() -> None:
-    assert pickle.loads(pickle.dumps(text(shop()))) == text(shop())
-    result = work(SHOP, text(shop()))
+    assert pickle.loads(pickle.dumps(named(shop()))) == named(shop())
+    result = work(SHOP, named(shop()))
     assert pickle.loads(pickle.dumps(result)) == result
 
 
 def test_a_text_that_is_no_wrapper_is_told_by_its_name() -> None:
     with pytest.raises(WrapperError, match=r"^broken: "):
-        WrapperText("broken", None, "{").loaded()
+        read_wrapper("broken", None, "{")
 
 
 def test_workers_do_not_repeat_warnings() -> None:
     other = replace(shop(), parser="lxml 4.0 with libxml2 2.9.0")
     with pytest.warns(UserWarning, match="learned with"):
-        text(other).loaded()
-    assert len(work(SHOP, text(other)).lines) == len(SHOP)  # warnings are errors here
+        read = read_wrapper("old", None, other.to_json())
+    assert pickle.loads(pickle.dumps(read)) == read
+    assert len(work(SHOP, named(other)).rows) == len(SHOP)  # warnings are errors here
 
 
 def test_a_wrapper_without_a_footprint_is_for_no_page() -> None:
-    result = work(SHOP, text(replace(shop(), footprint=Footprint())))
+    result = work(SHOP, named(replace(shop(), footprint=Footprint())))
     assert {failure.reason for failure in result.failures} == {NO_WRAPPER_FOR_SITE}

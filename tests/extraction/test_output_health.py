@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,11 +9,12 @@ import pytest
 
 from siteloom.core.model import Change
 from siteloom.core.settings import ParseSettings
-from siteloom.extraction.extractor import ShardExtraction, Tally
+from siteloom.extraction.extraction_counts import ExtractionCounts
 from siteloom.extraction.output_health import output_changes
+from siteloom.extraction.shard_extraction import ShardExtraction
 from siteloom.html.time_limit import Lost
 from siteloom.sources.page_source import Items
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.matching import NamedWrapper
 from tests.maintenance import guide
 from tests.maintenance.inns import WRAPPER
 
@@ -33,15 +33,16 @@ def tally(
     breaching: Mapping[str, int] | None = None,
     pages: int = 0,
     fruitless: int = 0,
-) -> Tally:
+) -> ExtractionCounts:
     """A run of the inns; what is not told was found on all pages, and all of it is well."""
-    counts: Tally = Counter({("records of", "inns"): records})
+    counts = ExtractionCounts()
+    inns = counts.wrappers["inns"]
+    inns.records = records
     for name in WRAPPER.attributes:
-        counts["filled", "inns", name] = (filled or {}).get(name, records)
-    for name, count in (breaching or {}).items():
-        counts["breaching", "inns", name] = count
-    counts["pages of", "inns.example"] = pages
-    counts["fruitless", "inns.example"] = fruitless
+        inns.filled[name] = (filled or {}).get(name, records)
+    inns.breaching.update(breaching or {})
+    counts.site_pages["inns.example"] = pages
+    counts.fruitless["inns.example"] = fruitless
     return counts
 
 
@@ -137,10 +138,9 @@ def test_a_wrapper_that_gives_nothing_any_more_is_seen_by_its_site() -> None:
 # ---- on pages
 
 
-def extracted(layout: str) -> Tally:
-    text = WrapperText("guide", 1, guide.wrapper().to_json())
-    work = ShardExtraction([text], ParseSettings())
-    return work(Items(guide.pages(layout)), Lost({}), lambda _: None).tally  # type: ignore[arg-type]
+def extracted(layout: str) -> ExtractionCounts:
+    work = ShardExtraction([NamedWrapper("guide", 1, guide.wrapper())], ParseSettings())
+    return work(Items(guide.pages(layout)), Lost({}), lambda _: None).counts  # type: ignore[arg-type]
 
 
 def test_the_layouts_of_the_guide() -> None:

@@ -180,16 +180,12 @@ def test_memory_does_not_grow_with_the_rows() -> None:
 
 
 def test_a_spool_that_fails_is_one_clear_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    def small(name: str) -> sqlite3.Connection:
-        spool = sqlite3.connect(name)
+    def small() -> sqlite3.Connection:
+        spool = sqlite3.connect("")
         spool.execute("PRAGMA max_page_count = 10")
         return spool
 
-    class Small:
-        Error = sqlite3.Error
-        connect = staticmethod(small)
-
-    monkeypatch.setattr(joining_module, "sqlite3", Small)
+    monkeypatch.setattr(joining_module, "temporary_sqlite", small)
     endless = (row(f"http://a.example/{number}", name=["x" * 1000]) for number in range(1000))
     with pytest.raises(OutputError, match=r"records wait to be joined cannot be used: .* is full\.$"):
         list(join_rows(endless, SKU))

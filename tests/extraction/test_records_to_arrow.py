@@ -25,9 +25,9 @@ from siteloom.core.model import Example, Page, Provenance, Record
 from siteloom.core.values.value_types import Image, Price, Rating
 from siteloom.extraction.record_formats import open_records, record_tables
 from siteloom.extraction.record_rows import Row, lowest_confidence, record_row
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.learning.induction.learner import learn_wrapper
 from siteloom.operations.read_records import read_records
-from siteloom.store.queries.records import ExtractedRow
 from siteloom.store.store import Store
 from tests.extraction.records import row, rows
 

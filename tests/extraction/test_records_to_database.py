@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -200,6 +202,30 @@ def test_a_journal_beside_a_database_has_no_file_removed(tmp_path: Path) -> None
         with pytest.raises(OutputError, match=r"a\.db-journal names another file, which SQLite would remove"):
             do(address)
     assert victim.exists()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN SELECT regexp('(a+)+b', 'aaa'); END",
+        "CREATE TRIGGER t BEFORE DELETE ON records BEGIN SELECT regexp('(a+)+b', 'aaa'); END",
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN SELECT * FROM v; END",
+        "CREATE TRIGGER t AFTER INSERT ON records BEGIN INSERT INTO v VALUES (1); END",
+        "CREATE INDEX i ON records (url) WHERE regexp('(a+)+b', url)",
+    ],
+)
+def test_what_a_database_calls_does_no_harm(tmp_path: Path, schema: str) -> None:
+    """`regexp` stands for all functions that SQLite has not marked as harmless."""
+    address, written = f"sqlite:///{tmp_path}/a.db", [row("http://a.example/", name=["x"])]
+    write(address, written)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database:
+        database.create_function("regexp", 2, lambda *_: True, deterministic=True)
+        database.execute("CREATE VIEW v AS SELECT regexp('(a+)+b', 'aaa') AS a")
+        database.execute("CREATE TRIGGER w INSTEAD OF INSERT ON v BEGIN SELECT regexp('(a+)+b', 'aaa'); END")
+        database.execute(schema)
+        database.commit()
+    with pytest.raises(OutputError, match="unsafe use of regexp"):
+        write(address, written)
 
 
 def test_after_an_error_there_is_no_new_file(tmp_path: Path) -> None:

@@ -18,10 +18,8 @@ from sqlalchemy import func, select
 
 from siteloom import Attribute, Example, Failure, Page, Wrapper, learn
 from siteloom.apps.demo.sites.built_in_page import BuiltinPage
-from siteloom.apps.server.work.wrapping import extract
-from siteloom.apps.server.work.wrapping import learn as learn_in_store
 from siteloom.core.model import Footprint, Seed, Validators
-from siteloom.core.settings import Settings, StoreSettings
+from siteloom.core.settings import StoreSettings
 from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls.crawl_run import BulkRun, Outbox, row_schema
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
@@ -29,9 +27,8 @@ from siteloom.extraction.record_formats import record_tables
 from siteloom.extraction.record_rows import record_row
 from siteloom.maintenance.watch_file import watch_to_json
 from siteloom.maintenance.watched_pages import watch
-from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
@@ -58,6 +55,8 @@ from tests.apps.demo.sites import directory, guide, of_kind
 from tests.formats import kept
 from tests.formats.summary import ACCOUNT, PASSWORD, summary
 from tests.maintenance.guide import CHANGING, restaurants, truth
+from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
+from tests.operations.contexts import context_of
 
 _BEGIN = datetime(2026, 10, 1, 6, tzinfo=UTC)
 _SURE = 1.01  # no repair is so sure that it is put in force by itself
@@ -316,20 +315,20 @@ def _live_in(store: Store) -> None:
     told = replace(places[0].page, validators=Validators('"1"', "Thu, 01 Oct 2026 06:00:00 GMT"))
     others = [one.page for one in (*lists, *of_kind(directory(), "restaurant")[:3])]
     broken = Failure("https://inn.example/2", "not HTML", "a picture")
-    ingest(store, [Items([told, *_pages(places[1:]), *others, broken])])
+    import_pages(store, [Items([told, *_pages(places[1:]), *others, broken])])
     cluster_store(store, "vertex")
-    annotate(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
-    annotate(store, [ExampleLine(lists[0].page.url, {}, lists[0].records[:3], {})])
+    annotate_pages(store, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
+    annotate_pages(store, [ExampleLine(lists[0].page.url, {}, lists[0].records[:3], {})])
     annotated = [one.name for one in store.cluster_summaries() if one.annotated]
     for name in annotated:
-        learn_in_store(store, Settings(), {"cluster": name}, _unheard)
+        learn_wrappers(store, name)
     store.apply_updates(
         annotated[0], [], ACCOUNT, schema_follows=0, attributes={"phone": Attribute(multi=False)}
     )
     store.reviewing.dismiss(next(one.name for one in store.cluster_summaries() if not one.annotated))
-    extract(store, Settings(), {"site": None}, _unheard)
+    extract_records(store, None)
     watch_wrappers(store, k=3)
-    update_index(store)
+    update_index(context_of(store))
     known = [
         Seed({name: values for name, values in one.truth.items() if values}, "guide", one.page.url)
         for one in places
@@ -339,8 +338,10 @@ def _live_in(store: Store) -> None:
         store.entities.replace(
             run.id, {"core": ["name"]}, [LinkedEntity(1, 2, ("phone",), ("Blue Fern",), {"entity": 1})]
         )
-    store.save_grown_site("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
-    ingest(store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])])
+    store.save_site_outcome("tableatlas.example", "poor", 1, len(known), content={"reason": "too few"})
+    import_pages(
+        store, [Items([replace(fresh[one.entity].page, fetched_at=store.clock()) for one in places])]
+    )
     check_watches(store)
     mend_wrappers(store, accept=_SURE)
     store.accounts.add(ACCOUNT, "admin", Passwords().hashed(PASSWORD))

@@ -6,10 +6,11 @@ import hashlib
 import json
 from typing import Any
 
-from siteloom.operations.search import Search, search_store, update_index
+from siteloom.operations.search import SearchRequest, search, update_index
 from siteloom.store.queries.accounts import Passwords
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
+from tests.operations.contexts import context_of
 
 ACCOUNT, PASSWORD = "ada", "a made-up password"
 
@@ -21,8 +22,8 @@ def summary(store: Store) -> dict[str, Any]:
     ]
     clusters, pages = store.clusters()
     runs = store.runs(1_000)  # before searching, which may be another run
-    update_index(store)
-    hits = search_store(store, Search("thai"), 50).hits
+    update_index(context_of(store))
+    hits = search(context_of(store), SearchRequest(text="thai", count=50)).hits
     linking = store.entities.last_linking()
     return {
         "sites": [
@@ -57,7 +58,7 @@ def summary(store: Store) -> dict[str, Any]:
         "checks": [[one.wrapper, one.kind, one.is_healthy] for one in store.checks()],
         "repairs": [[one.wrapper, one.outcome, one.state] for one in store.repairs()],
         "seeds": [_plain([seed.source, seed.url, seed.values]) for seed in store.seeds()],
-        "grown sites": [[one.site, one.state, one.round] for one in store.grown_sites()],
+        "grown sites": [[one.site, one.state, one.round] for one in store.site_outcomes()],
         "segments": {site.name: store.counted_segments(site.name).counted_to for site in store.sites()},
         "hits": sorted({hit.url for hit in hits}),
         "accounts": [[one.name, one.role] for one in store.accounts.all()],

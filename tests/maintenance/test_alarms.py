@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 import threading
@@ -17,6 +18,7 @@ import psutil
 import pytest
 from torture.postgres import free_port
 
+from siteloom.core.child_processes import SAFE_PATH, safe_path
 from siteloom.core.settings import AlarmSettings
 from siteloom.maintenance import alarms
 from siteloom.maintenance.alarms import raise_alarm
@@ -91,6 +93,20 @@ def test_changes_are_posted_as_json(webhook: Webhook) -> None:
     assert (method, path, headers["Content-Type"]) == ("POST", "/hook?to=me", "application/json")
     assert "Authorization" not in headers
     assert json.loads(body) == {"changes": CHANGES}
+
+
+def test_a_command_gets_the_environment_of_whoever_runs_siteloom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not what Siteloom tells the processes that it starts, and that those have, too."""
+    monkeypatch.delenv(SAFE_PATH, raising=False)
+    told = tmp_path / "told"
+    program = "import os, pathlib, sys; pathlib.Path(sys.argv[1]).write_text(repr(dict(os.environ)))"
+    with safe_path():
+        assert SAFE_PATH in os.environ
+        assert raise_alarm(CHANGES, python(program, str(told))) == []
+    assert SAFE_PATH not in told.read_text(encoding="utf-8")
+    assert "PATH" in told.read_text(encoding="utf-8")
 
 
 def test_a_command_gets_changes_as_json_lines(tmp_path: Path) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Column, select
 
 from siteloom.apps.server.event_stream import Changes
 from siteloom.apps.server.job_runner import JobRunner
 from siteloom.apps.server.operation_jobs import to_plain
-from siteloom.core.settings import Settings, StoreSettings
+from siteloom.core.settings import Settings, load_settings
 from siteloom.operations.context import open_context
 from siteloom.operations.operation_table import OPERATIONS
 from siteloom.store import schema
@@ -28,6 +28,8 @@ AUTHOR = "local"
 
 # Only jobs write `jobs`; a workspace has its own id.
 _NOT_COMPARED = ("jobs", "workspace")
+# Packs hold the times at which pages were fetched, compressed.
+_COLUMNS_NOT_COMPARED = ("packs.committed_bytes",)
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class ParityCase:
 
     `command` are the words after `siteloom`, None if there is no verb for it. `arguments` are those of the
     job; None if no job may run it. `prepare` makes the workspace ready. `only_here` are fields of the result
-    that must differ between callers, such as the number of a run.
+    that must differ between callers, such as the number of a run. `environment` has settings as variables.
     """
 
     operation: str
@@ -45,10 +47,11 @@ class ParityCase:
     arguments: Mapping[str, Any] | None = None
     prepare: Callable[[Store], object] = lambda _: None
     only_here: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        words = " ".join(self.command or ())
+        words = " ".join(word for word in self.command or () if "://" not in word)  # ports differ
         return f"{self.operation}: {words}" if words else self.operation
 
 
@@ -84,7 +87,8 @@ def from_job(case: ParityCase, workspace: Path) -> Outcome:
 
 def from_command(case: ParityCase, workspace: Path) -> Outcome:
     settings = _prepared(case, workspace)
-    run = Command(workspace.parent)("--workspace", str(workspace), *(case.command or ()))
+    call = Command(workspace.parent)
+    run = call("--workspace", str(workspace), *(case.command or ()), environment=case.environment)
     assert run.returncode == 0, run.stderr
     store = open_store(settings.store)
     try:
@@ -94,7 +98,7 @@ def from_command(case: ParityCase, workspace: Path) -> Outcome:
 
 
 def _prepared(case: ParityCase, workspace: Path) -> Settings:
-    settings = Settings(store=StoreSettings(workspace=str(workspace)))
+    settings, _ = load_settings(workspace.parent, case.environment, {"store.workspace": str(workspace)})
     store = open_store(settings.store)
     try:
         case.prepare(store)
@@ -114,15 +118,27 @@ def stored_rows(store: Store) -> dict[str, list[dict[str, Any]]]:
         return {
             table.name: sorted(
                 (
-                    {name: value for name, value in row._mapping.items() if name in compared}
+                    {name: _portable(value) for name, value in row._mapping.items() if name in compared}
                     for row in connection.execute(select(table))
                 ),
                 key=lambda row: json.dumps(row, default=str, sort_keys=True),
             )
             for table in schema.metadata.sorted_tables
             if table.name not in _NOT_COMPARED
-            for compared in [{column.name for column in table.c if not isinstance(column.type, UtcTime)}]
+            for compared in [{column.name for column in table.c if _is_compared(column)}]
         }
+
+
+def _portable(value: Any) -> Any:
+    """A value without the fingerprint of a run, which depends on the folder of its workspace."""
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if name != "fingerprint"}
+    return value
+
+
+def _is_compared(column: Column[Any]) -> bool:
+    """Whether a column is the same each time; each import marks its seeds with a random number."""
+    return not isinstance(column.type, UtcTime) and column is not schema.seeds.c.met
 
 
 def _comparable(result: Any, case: ParityCase) -> Any:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Barrier, Thread
 
 import numpy as np
 import pytest
 
+from siteloom.core.errors import PackError
 from siteloom.core.model import Failure, Page
 from siteloom.core.settings import ParseSettings
 from siteloom.extraction.clean_pages import CleanedForm, CleanedPage
 from siteloom.operations import clean as clean_pages
-from siteloom.operations.clean import clean_store, count_versions, segment_table
+from siteloom.operations.clean import CleanRequest, clean_store, count_versions, segment_table
+from siteloom.operations.cluster import ClusterRequest, cluster
+from siteloom.operations.extraction_shards import Plan
+from siteloom.operations.search import update_index
+from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.templates.template_text import SegmentCounts, SegmentTable
+from tests.operations.contexts import context_of
 from tests.store.helpers import day, put
 
 
@@ -160,3 +167,63 @@ def test_the_main_text_is_that_of_the_tree_that_the_limits_allow(store: Store) -
     assert [one.reason for one in refused] == ["page too large"]
     found = texts(store, form="main", limits=ParseSettings(max_bytes=100_000_000))
     assert found["http://a.example/large"] == "A text."
+
+
+def damage(store: Store, site: str) -> None:
+    """Flip a byte of the last block of the pack of a site."""
+    file = store.packs_folder / site / "000001.pack"
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 0x10
+    file.write_bytes(content)
+
+
+def test_a_damaged_block_costs_its_own_pages_only(store: Store) -> None:
+    first, second = [page(number) for number in range(6)], [page(number) for number in range(6, 8)]
+    put(store, *first)
+    put(store, *second)  # which makes a block of its own
+    put(store, page(1, host="b.example"))
+    damage(store, "a.example")
+    for form in ("text", "html"):
+        written = Written()
+        result = clean_pages.clean(context_of(store), CleanRequest(form=form, output=written))
+        assert (result.pages, result.failures) == (7, {"damaged in the store": 2})
+        assert [row["url"] for row in written.rows] == [*(one.url for one in first), "http://b.example/1"]
+    failures = [one for one in clean_store(store) if isinstance(one, Failure)]
+    assert [one.url for one in failures] == [one.url for one in second]
+    assert all("000001.pack is damaged in the block at byte" in one.detail for one in failures)
+    assert [problem.place for problem in store.check()] == ["a.example/000001.pack"]
+
+
+def test_a_damaged_block_stops_no_other_operation(store: Store) -> None:
+    put(store, *(page(number) for number in range(6)))
+    put(store, *(page(number) for number in range(6, 8)))
+    damage(store, "a.example")
+    damaged = ["http://a.example/6", "http://a.example/7"]
+    result = cluster(context_of(store), ClusterRequest())
+    assert (result.pages, result.failures) == (8, {"damaged in the store": 2})
+    update = update_index(context_of(store))
+    assert (update.added_pages, update.failures) == (6, {"damaged in the store": 2})
+    assert update.run is not None
+    assert [failure.url for failure in store.failures(update.run)] == damaged
+    plan = Plan([], ParseSettings(), store.page_shards())
+    failures = [failure for _, result in plan.results(1) for failure in result.failures]
+    assert [one.reason for one in failures].count("damaged in the store") == 2
+    with pytest.raises(PackError, match="is damaged in the block"):
+        store.page(PageAddress("a.example", damaged[0]))
+
+
+class Written:
+    """Keeps the rows that are written."""
+
+    def __init__(self) -> None:
+        self.rows: list[Mapping[str, object]] = []
+
+    def write(self, row: Mapping[str, object]) -> None:
+        self.rows.append(row)
+
+
+def test_the_result_tells_how_much_is_template(store: Store) -> None:
+    put(store, *(page(number) for number in range(8)))
+    result = clean_pages.clean(context_of(store), CleanRequest())
+    assert result.sites.keys() == {"a.example"}
+    assert result.text_share == len("Item 1") / len("HomeItem 1")

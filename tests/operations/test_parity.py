@@ -9,11 +9,15 @@ import pytest
 from siteloom.operations.cluster import ClusterRequest
 from siteloom.operations.operation_table import OPERATIONS
 from tests.lived_in import GUIDE, lived_in_workspace
+from tests.operations import parity_ingest, parity_known_records, parity_learn
 from tests.operations.parity import ParityCase, copied, from_command, from_job, from_python
 
 CASES = [
+    *parity_known_records.CASES,
+    *parity_learn.CASES,
     ParityCase("cluster", ClusterRequest(), ("cluster",), {}),
     ParityCase("cluster", ClusterRequest(site=GUIDE), ("cluster", "--site", GUIDE), {"site": GUIDE}),
+    *parity_ingest.CASES,
 ]
 
 

@@ -20,10 +20,10 @@ from siteloom.apps.demo.sites.built_in_page import BuiltinPage
 from siteloom.core.errors import StoreBusy
 from siteloom.core.model import Failure, Page, Resource, Skipped
 from siteloom.core.settings import StoreSettings
-from siteloom.operations.annotate import annotate, annotated_templates
+from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
-from siteloom.operations.learn import NewWrapper, learn_template
+from siteloom.operations.learn import LearnedWrapper
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine
@@ -34,13 +34,14 @@ from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from siteloom.wrappers.wrapper import Wrapper
 from tests.maintenance import guide
+from tests.operations.calls import annotate_pages, learned_template
 from tests.patience import SECONDS
 
 INGEST_UNTIL_STOPPED = """
 import itertools, sys
 from siteloom.core.settings import StoreSettings
 from siteloom.core.model import Page
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.store.workspace_folder import open_store
 
 class Endless:
@@ -56,7 +57,7 @@ def count(item):
     global read
     read += 1
 try:
-    ingest(store, [Endless()], on_item=count)
+    import_pages(store, [Endless()], on_item=count)
 except KeyboardInterrupt:
     print(read)
 store.close()
@@ -102,7 +103,7 @@ def test_everything_that_is_read_is_counted_once(store: Store) -> None:
             Skipped("http://a.example/8", "not HTML but text/plain"),
         ]
     )
-    report = ingest(store, [first, second])
+    report = import_pages(store, [first, second])
     assert (report.new, report.changed, report.unchanged, report.kept) == (3, 1, 1, 5)
     assert report.bytes == 3 * len("text") + len("changed") + len("p{}")
     assert report.failures == {"no URL": 1, "no HTML": 2, "bad URL": 1}
@@ -117,17 +118,17 @@ def test_everything_that_is_read_is_counted_once(store: Store) -> None:
 
 
 def test_reading_the_same_again_changes_nothing(store: Store) -> None:
-    ingest(store, [Items(pages(300))])
+    import_pages(store, [Items(pages(300))])
     packs = {file: file.read_bytes() for file in store.packs_folder.glob("*/*")}
-    again = ingest(store, [Items(pages(300))])
+    again = import_pages(store, [Items(pages(300))])
     assert (again.new, again.changed, again.unchanged) == (0, 0, 300)
     assert {file: file.read_bytes() for file in store.packs_folder.glob("*/*")} == packs
 
 
 def test_each_page_goes_to_the_site_of_its_url_unless_one_is_named(store: Store) -> None:
     mixed = [page("http://www.a.example/"), page("http://b.example/"), page("no address at all")]
-    ingest(store, [Items(mixed)])
-    ingest(store, [Items(mixed)], site="Mine")
+    import_pages(store, [Items(mixed)])
+    import_pages(store, [Items(mixed)], site="Mine")
     assert {site.name: site.pages for site in store.sites()} == {
         "Mine": 3,
         "a.example": 1,
@@ -137,14 +138,14 @@ def test_each_page_goes_to_the_site_of_its_url_unless_one_is_named(store: Store)
 
 
 def test_a_run_remembers_which_sources_were_named(store: Store) -> None:
-    ingest(store, [Items([])], site="mine", names=["one.warc", "two"])
+    import_pages(store, [Items([])], site="mine", names=["one.warc", "two"])
     with store.engine.connect() as connection:
         arguments = connection.execute(select(schema.runs.c.arguments)).scalar_one()
     assert arguments == {"sources": ["one.warc", "two"], "site": "mine"}
 
 
 def test_a_source_with_nothing_in_it_gives_a_run_with_nothing_in_it(store: Store) -> None:
-    report = ingest(store, [Items([]), Items([])])
+    report = import_pages(store, [Items([]), Items([])])
     assert (report.kept, report.bytes, report.failures, report.skipped) == (0, 0, {}, {})
     assert store.runs(1)[0].status == "done"
 
@@ -157,14 +158,14 @@ def test_on_item_sees_everything_in_the_order_it_is_read(store: Store) -> None:
         Resource("http://a.example/s", b"", "image/png"),
     ]
     seen: list[SourceItem] = []
-    ingest(store, [Items(items)], on_item=seen.append)
+    import_pages(store, [Items(items)], on_item=seen.append)
     assert seen == items
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_ctrl_c_keeps_what_was_read_and_marks_the_run(store: Store, jobs: int) -> None:
     with pytest.raises(KeyboardInterrupt):
-        ingest(store, [Items([*pages(500), Failure("x", "no URL")], KeyboardInterrupt())], jobs=jobs)
+        import_pages(store, [Items([*pages(500), Failure("x", "no URL")], KeyboardInterrupt())], jobs=jobs)
     (run,) = store.runs(1)
     assert run.status == "interrupted"
     assert run.counts == {"new": 500, "changed": 0, "unchanged": 0, "failed": 1, "skipped": 0}
@@ -192,20 +193,20 @@ def test_a_real_ctrl_c_keeps_what_was_read(store_settings: StoreSettings) -> Non
 
 def test_an_error_of_a_source_keeps_what_was_committed_and_marks_the_run(store: Store) -> None:
     with pytest.raises(OSError, match="cable pulled"):
-        ingest(store, [Items([*pages(500), Failure("x", "no URL")], OSError("cable pulled"))])
+        import_pages(store, [Items([*pages(500), Failure("x", "no URL")], OSError("cable pulled"))])
     (run,) = store.runs(1)
     assert run.status == "failed"
     assert run.counts["new"] == len(list(store.pages())) > 0
     assert len(list(store.failures(run.id))) == 1
     assert list(store.check()) == []
-    report = ingest(store, [Items(pages(500))])
+    report = import_pages(store, [Items(pages(500))])
     assert (report.new, report.unchanged) == (500 - run.counts["new"], run.counts["new"])
 
 
 def test_a_store_that_is_being_written_gets_no_second_run(store: Store) -> None:
     other = open_store(StoreSettings(str(store.folder), store_url(store)))
     with store.ingesting({}, jobs=1), pytest.raises(StoreBusy):
-        ingest(other, [Items(pages(3))])
+        import_pages(other, [Items(pages(3))])
     assert len(store.runs(5)) == 1
     other.close()
 
@@ -228,7 +229,7 @@ def test_a_file_with_good_and_bad_lines_gives_the_good_ones_and_names_the_bad(
         json.dumps({"url": "http://a.example/2", "html": "\ud800 in the page"}),
     ]
     file.write_text("\n".join(lines))
-    report = ingest(store, [open_source(file)])
+    report = import_pages(store, [open_source(file)])
     assert report.new == 2
     assert report.failures == {"not valid JSON": 1, "no URL": 1, "bad URL": 2}
     assert {p.url for p in store.pages()} == {"http://a.example/1", "http://a.example/2"}
@@ -248,17 +249,17 @@ def site(tmp_path: Path) -> Iterator[Store]:
 
 
 def appear(store: Store, pages: Sequence[BuiltinPage]) -> None:
-    ingest(store, [Items([one.page for one in pages])])
+    import_pages(store, [Items([one.page for one in pages])])
     cluster_store(store, "vertex")
 
 
 def examples_of(store: Store, pages: Sequence[BuiltinPage]) -> None:
-    annotate(store, [ExampleLine(one.page.url, guide.truth(one), (), {}) for one in pages])
+    annotate_pages(store, [ExampleLine(one.page.url, guide.truth(one), (), {}) for one in pages])
 
 
-def learn(store: Store) -> NewWrapper:
+def learn(store: Store) -> LearnedWrapper:
     (template,) = annotated_templates(store)
-    return learn_template(store, template)
+    return learned_template(store, template)
 
 
 def in_force(store: Store) -> Wrapper:
@@ -294,6 +295,27 @@ def test_more_examples_of_the_new_layout_do_not_push_out_the_old_one(site: Store
     assert phones_right(site, guide.restaurants())
 
 
+def test_the_name_of_an_attribute_says_nothing_of_the_layout(tmp_path: Path) -> None:
+    """Rules of earlier layouts are named `phone#1@2`; an attribute may be called `a@b` as well."""
+    old, new = guide.restaurants(), guide.restaurants("redesign")
+    with closing(open_store(StoreSettings(str(tmp_path / "workspace")), create=True)) as store:
+        for pages, annotated in ((old, old[:5]), (new, new[5:10])):
+            appear(store, pages)
+            lines = [ExampleLine(one.page.url, {"a@b": one.truth["phone"]}, (), {}) for one in annotated]
+            annotate_pages(store, lines)
+            learned = learn(store)
+        again = learn(store)
+        assert again.version == learned.version == 2
+        # Examples of the new layout are not taken for ones of the layout before.
+        assert again.learned is not None
+        assert again.learned.report.attributes["a@b"].examples == 5
+        found = in_force(store)
+        assert len(found.earlier) == 1
+        assert all(
+            found.extract(one.page).values.get("a@b", ()) == one.truth["phone"] for one in (*old, *new)
+        )
+
+
 def test_learning_from_old_examples_does_not_undo_a_repair(site: Store) -> None:
     new = guide.restaurants("mild-change")
     watch_wrappers(site)
@@ -313,7 +335,7 @@ def test_learning_from_old_examples_does_not_undo_a_repair(site: Store) -> None:
 
 @pytest.mark.parametrize("html", [b"", b"Service unavailable", b"<p>" * 2_000_000])
 def test_a_newest_version_without_tags_says_nothing_of_the_layout(site: Store, html: bytes) -> None:
-    ingest(site, [Items([Page(one.page.url, html) for one in guide.restaurants()[:4]])])
+    import_pages(site, [Items([Page(one.page.url, html) for one in guide.restaurants()[:4]])])
     examples_of(site, guide.restaurants()[5:6])
     found = learn(site)
     assert found.learned is not None

@@ -17,7 +17,7 @@ from sqlalchemy import event
 from siteloom import Page, Wrapper
 from siteloom.core.errors import Overtaken, StoreError
 from siteloom.core.settings import ParseSettings, StoreSettings
-from siteloom.extraction.extractor import Tally
+from siteloom.extraction.extraction_counts import ExtractionCounts
 from siteloom.extraction.output_health import output_changes
 from siteloom.maintenance.repair_result import Relearned
 from siteloom.maintenance.watch_file import watch_from_json, watch_to_json
@@ -37,7 +37,7 @@ from siteloom.operations.relearn import (
     roll_back,
     settle_review,
 )
-from siteloom.operations.stored_wrappers import last_good_records, lineage, wrapper_texts_of_store
+from siteloom.operations.stored_wrappers import last_good_records, lineage, wrappers_of_store
 from siteloom.operations.watch import check_watches, watch_again, watch_wrappers
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
@@ -83,13 +83,14 @@ def watched(watched_folder: Path, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def extract(store: Store) -> Tally:
-    """A run of extract as the verb makes it."""
-    plan = Plan(wrapper_texts_of_store(store), ParseSettings(), store.page_shards())
+def extract(store: Store) -> ExtractionCounts:
+    """A run of extract whose health nobody looks at."""
+    plan = Plan(wrappers_of_store(store), ParseSettings(), store.page_shards())
     with store.extracting({}, plan.fingerprint()) as extraction:
-        tally = run_extraction(plan, StoreJournal(store, extraction), 1)
+        journal = StoreJournal(store, extraction)
+        run_extraction(plan, journal, 1)
     assert store.last_extract_run() == extraction.run_id
-    return tally
+    return journal.counts
 
 
 def wrapper(store: Store, name: str = NAME) -> Wrapper:
@@ -454,8 +455,8 @@ def test_there_must_be_something_to_go_back_to(watched: Store) -> None:
 
 def test_the_last_good_records_are_those_from_before_the_change(watched: Store) -> None:
     put(watched, *guide.pages("mild-change"))
-    tally = extract(watched)  # a run that nobody has looked at, without phones
-    assert tally["filled", NAME, "phone"] == 0
+    counts = extract(watched)  # a run that nobody has looked at, without phones
+    assert counts.wrappers[NAME].filled["phone"] == 0
     check_watches(watched)
     mended = only(mend_wrappers(watched))
     assert mended.state == "applied"
@@ -467,12 +468,12 @@ def test_the_last_good_records_are_those_from_before_the_change(watched: Store) 
 def test_without_a_watch_the_last_output_that_was_well_counts(store: Store) -> None:
     put(store, *guide.pages())
     store.save_wrapper(NAME, SITE, guide.wrapper().to_json(), "learn")
-    named = [one.loaded() for one in wrapper_texts_of_store(store)]
+    named = wrappers_of_store(store)
     for layout in ("original", "mild-change", "mild-change"):
         put(store, *guide.pages(layout))
         before = output_before(store)
-        tally = extract(store)
-        changes = output_changes(tally, {one.name: one.wrapper for one in named}, before)
+        counts = extract(store)
+        changes = output_changes(counts, {one.name: one.wrapper for one in named}, before)
         assert bool(changes) is (layout != "original")  # also of the second run without phones
         run = store.last_extract_run()
         assert run is not None
@@ -823,7 +824,7 @@ def test_pages_that_move_to_another_template_are_read_by_its_wrapper(two_templat
 def test_each_of_the_other_wrappers_is_tried_once(
     two_templates: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own, other = (one.loaded() for one in wrapper_texts_of_store(two_templates))
+    own, other = wrappers_of_store(two_templates)
     pages = [pub(one, one.url) for one in inns.INNS[:20]]
     (found,) = cluster(pages, method="vertex").clusters
     tried: list[Wrapper] = []
@@ -842,8 +843,8 @@ def test_each_page_still_has_its_own_wrapper_afterwards(two_templates: Store) ->
     put(store, *(pub(one, one.url) for one in inns.INNS[:20]))
     check_watches(store)
     mend_wrappers(store)
-    tally = extract(store)
-    assert (tally["records of", "inns"], tally["records of", "pubs"]) == (20, 20)
+    counts = extract(store)
+    assert (counts.wrappers["inns"].records, counts.wrappers["pubs"].records) == (20, 20)
     by_wrapper = [(row["wrapper"], row["url"]) for row in map(json.loads, store.records())]
     assert all(f"/{name[:-1]}/" in url for name, url in by_wrapper)
 
@@ -852,7 +853,7 @@ def test_records_of_runs_between_a_change_and_its_repair_do_not_count(watched: S
     assert [one.checkup.changes for one in check_watches(watched)] == [()]
     good = known_phones(watched)
     put(watched, *guide.pages("mild-change"))
-    assert extract(watched)["filled", NAME, "phone"] < len(good)  # phones are lost in this run
+    assert extract(watched).wrappers[NAME].filled["phone"] < len(good)  # phones are lost in this run
     assert check_watches(watched)[0].checkup.changes
     assert [one.state for one in mend_wrappers(watched)] == ["applied"]
     assert sorted(known_phones(watched)) == sorted(good)

@@ -12,16 +12,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from siteloom.core.errors import UsageError
-from siteloom.core.model import Failure, Page, Resource
+from siteloom.core.model import Failure, Page, Resource, Skipped
 from siteloom.core.settings import CrawlSettings, StoreSettings
 from siteloom.core.urls import MOST_CHARACTERS, MOST_PARTS
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.crawling.crawl_journal import DiscoveredUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.sources.crawling.frontier import Frontier
 from siteloom.sources.crawling.url_filters import checked_url
 from siteloom.sources.open_sources import open_source
 from siteloom.sources.page_source import refusal
+from siteloom.sources.rows_to_seeds import read_seeds
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.cli.command import Command, one_sentence
@@ -80,7 +81,7 @@ def test_such_a_page_is_a_failure_and_the_others_are_kept(tmp_path: Path, write:
     pages.mkdir()
     source = open_source(write(pages, (*OVERSIZED, *GOOD)))
     with closing(open_store(StoreSettings(str(tmp_path / "workspace")), create=True)) as store:
-        report = ingest(store, [source])
+        report = import_pages(store, [source])
         # What reads WARC takes no header as long as the longest of these for one.
         damaged = {"damaged record": 1} if write is write_warc else {}
         assert report.failures == {"URL too large": len(OVERSIZED) - len(damaged), **damaged}
@@ -137,3 +138,16 @@ def test_a_person_is_told_in_a_sentence(url: str) -> None:
 
 def test_whoever_types_a_command_is_told_so_too(tmp_path: Path) -> None:
     assert "is too large: it has 16,001 characters" in one_sentence(Command(tmp_path)("crawl", TOO_LONG))
+
+
+@pytest.mark.parametrize("key", ["_url", "url"])
+def test_a_known_record_with_such_a_url_is_left_out(tmp_path: Path, key: str) -> None:
+    """Also one that was extracted elsewhere."""
+    urls = (*OVERSIZED, *GOOD)
+    record = {"wrapper": "w", "values": {"name": ["Oak"]}} if key == "url" else {"name": "Oak"}
+    file = tmp_path / "known.jsonl"
+    file.write_text("".join(json.dumps({key: url, **record}) + "\n" for url in urls))
+    problems: list[Failure | Skipped] = []
+    assert {seed.url for seed in read_seeds(str(file), on_problem=problems.append)} == set(GOOD)
+    assert [problem.reason for problem in problems] == ["URL too large"] * len(OVERSIZED)
+    assert all(len(repr(problem)) < 400 for problem in problems)

@@ -12,7 +12,7 @@ from random import Random
 from sqlalchemy import select
 
 from siteloom.core.model import Page
-from siteloom.operations.ingest import IngestReport, ingest
+from siteloom.operations.page_import import ImportReport, import_pages
 from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store import schema
 from siteloom.store.packs.pack_file import Pack
@@ -66,8 +66,8 @@ def random_page(random: Random, url: str, size: int = 3_000) -> Page:
     return Page(url, random.randbytes(size), day(0))
 
 
-def put(store: Store, *items: SourceItem, site: str | None = None, jobs: int = 1) -> IngestReport:
-    return ingest(store, [Items(items)], site=site, jobs=jobs)
+def put(store: Store, *items: SourceItem, site: str | None = None, jobs: int = 1) -> ImportReport:
+    return import_pages(store, [Items(items)], site=site, jobs=jobs)
 
 
 def newest(store: Store, site: str | None = None) -> dict[str, bytes]:

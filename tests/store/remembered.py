@@ -12,19 +12,18 @@ import zstandard
 from sqlalchemy import inspect, text
 
 from siteloom.apps.server.upload_folder import new_upload
-from siteloom.apps.server.work.linking import entities
-from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.model import Attribute, Failure, Page, Seed, Validators
-from siteloom.core.settings import Settings
-from siteloom.operations.annotate import annotate
 from siteloom.operations.clean import count_versions
 from siteloom.operations.cluster import cluster_store
+from siteloom.operations.entities import LinkEntitiesRequest, link_entities
 from siteloom.operations.relearn import mend_wrappers
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.crawling.crawl_journal import CrawlJournal, DiscoveredLinks, DiscoveredUrl, FetchedUrl
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
+from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
+from tests.operations.contexts import context_of
 from tests.store.helpers import day, opened_pack, put
 
 LOST, KEPT = "quexolith.example", "brambleway.example"
@@ -72,22 +71,24 @@ def live(store: Store) -> None:
     put(store, *first, *failures)
     cluster_store(store, "vertex")
     for site in both:
-        annotate(store, [ExampleLine(url(site, number), truth(site, number), (), {}) for number in range(6)])
-        learn(store, Settings(), {"cluster": _cluster(store, site)}, _unheard)
+        annotate_pages(
+            store, [ExampleLine(url(site, number), truth(site, number), (), {}) for number in range(6)]
+        )
+        learn_wrappers(store, _cluster(store, site))
         store.apply_updates(
             _cluster(store, site), [], "eve", schema_follows=0, attributes={"name": Attribute()}
         )
         store.reviewing.dismiss(_cluster(store, site))
     for asked_for in (None, *both):
-        extract(store, Settings(), {"site": asked_for}, _unheard)
+        extract_records(store, asked_for)
     watch_wrappers(store)
-    update_index(store)
-    entities(store, Settings(), {"core": ["phone"], "seeds": False}, _unheard)
+    update_index(context_of(store))
+    link_entities(context_of(store), LinkEntitiesRequest(core=("phone",)))
     _know(store)
     put(store, *(house_page(site, number, edition=1) for site in both for number in range(PAGES)))
     check_watches(store)
     mend_wrappers(store, accept=1.01)
-    extract(store, Settings(), {"site": None}, _unheard)
+    extract_records(store, None)
     for site in both:
         count_versions(store, site)
     _ask_the_server(store)
@@ -116,7 +117,7 @@ def _know(store: Store) -> None:
             "text": truth(site, 1)["name"][0],
         }
         content = {"sources": {other: 2, site: 1}, "examples": {"name": [example]}, "disagreements": {}}
-        store.save_grown_site(site, "wrapped", 1, 6, f"{site}/1", 1, content)
+        store.save_site_outcome(site, "wrapped", 1, 6, f"{site}/1", 1, content)
 
 
 def _ask_the_server(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -10,28 +11,32 @@ import sqlite3
 import struct
 import zlib
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
 import pytest
 import zstandard
-from sqlalchemy import update
+from sqlalchemy import insert, update
 from torture.fuzz_targets.journals import write_journal
 
+from siteloom.core.database import connect, sqlite_url
 from siteloom.core.errors import OutputError, PackError, StoreError
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.clean import count_versions
-from siteloom.operations.search import Search, search_store, update_index
+from siteloom.operations.search import SearchRequest, search, update_index
 from siteloom.sources.crawling.crawl_journal import CrawlJournal, FetchedUrl
 from siteloom.sources.crawling.crawl_source import Crawl
 from siteloom.store import schema
 from siteloom.store.erasure.disk_erasure import remove_unknown_packs
 from siteloom.store.erasure.erasure import forget
+from siteloom.store.migrate import upgrade
 from siteloom.store.packs.pack_file import encode_block
 from siteloom.store.store import Store
 from siteloom.store.workspace_copy import back_up
 from siteloom.store.workspace_folder import open_store
+from tests.operations.contexts import context_of
 from tests.store.helpers import newest, opened_pack
 from tests.store.remembered import live
 
@@ -130,23 +135,82 @@ def test_the_packs_of_a_workspace_may_be_on_another_disk(workspace: Path) -> Non
         assert list(store.links()) == ["packs/a.example/link"]
 
 
-@pytest.mark.parametrize("owner", [None, "someone else"])
+def packs_elsewhere(workspace: Path) -> Path:
+    elsewhere = workspace.parent / "disk"
+    (workspace / "packs").rename(elsewhere)
+    (workspace / "packs").symlink_to(elsewhere)
+    return elsewhere
+
+
+def follow_advice(refused: pytest.ExceptionInfo[StoreError]) -> None:
+    advice = re.search(r"write this line into (.*?): (.*)$", str(refused.value))
+    assert advice is not None
+    Path(advice[1]).write_text(f"{advice[2]}\n")
+
+
+@pytest.mark.parametrize("owner", [None, "someone else", "{id} elsewhere", "{id}x"])
 def test_a_folder_that_does_not_say_whose_packs_it_has_is_not_used(
     workspace: Path, owner: str | None
 ) -> None:
     """It may be the folder of another workspace, whose packs are unknown here and would be removed."""
-    elsewhere = workspace.parent / "disk"
-    (workspace / "packs").rename(elsewhere)
-    (workspace / "packs").symlink_to(elsewhere)
+    elsewhere = packs_elsewhere(workspace)
+    own_id = json.loads((workspace / "workspace.json").read_text())["id"]
     (elsewhere / ".workspace-id").unlink()
     if owner is not None:
-        (elsewhere / ".workspace-id").write_text(owner)
+        (elsewhere / ".workspace-id").write_text(owner.format(id=own_id))
     with pytest.raises(StoreError, match="does not belong to this workspace") as refused:
         open_store(StoreSettings(str(workspace)))
-    advice = re.search(r"write (\S+) into (\S+)\.$", str(refused.value))
-    assert advice is not None
-    Path(advice[2]).write_text(advice[1])
+    follow_advice(refused)
     open_store(StoreSettings(str(workspace))).close()
+
+
+def by_another(workspace: Path, packs: Path) -> Path:
+    """A copy of a workspace, with the same id, that would have packs elsewhere."""
+    copy = workspace.parent / "copy"
+    shutil.copytree(workspace, copy, ignore=shutil.ignore_patterns("packs"))
+    (copy / "packs").symlink_to(packs)
+    return copy
+
+
+@pytest.mark.parametrize("are_elsewhere", [False, True])
+@pytest.mark.parametrize("is_old", [False, True], ids=["", "of 1.0"])
+def test_a_copy_of_a_workspace_does_not_use_its_packs(
+    workspace: Path, are_elsewhere: bool, is_old: bool
+) -> None:
+    """Every copy and every backup has the id of the workspace, and may come back from someone else."""
+    packs = packs_elsewhere(workspace) if are_elsewhere else workspace / "packs"
+    if is_old:
+        own_id = (packs / ".workspace-id").read_text().split()[0]
+        (packs / ".workspace-id").write_text(f"{own_id}\n")
+    if are_elsewhere:
+        open_store(StoreSettings(str(workspace))).close()  # which says whose they are
+    copy = by_another(workspace, packs)
+    with pytest.raises(StoreError, match="does not belong to this workspace"):
+        open_store(StoreSettings(str(copy)))
+    open_store(StoreSettings(str(workspace))).close()
+
+
+def test_a_workspace_of_version_1_0_keeps_its_packs_on_another_disk(workspace: Path) -> None:
+    elsewhere = packs_elsewhere(workspace)
+    line = (elsewhere / ".workspace-id").read_text()
+    (elsewhere / ".workspace-id").write_text(line.split()[0] + "\n")
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        assert newest(store) == {PAGE.url: PAGE.html}
+    assert (elsewhere / ".workspace-id").read_text() == line
+
+
+def test_packs_know_where_their_workspace_has_gone(workspace: Path) -> None:
+    moved = workspace.rename(workspace.parent / "moved \udcff")
+    open_store(StoreSettings(str(moved))).close()
+    assert (moved / "packs/.workspace-id").read_bytes().endswith(b"moved \xff\n")
+    elsewhere = packs_elsewhere(moved)
+    open_store(StoreSettings(str(moved))).close()
+    again = moved.rename(moved.parent / "again")
+    with pytest.raises(StoreError, match="does not belong to this workspace") as refused:
+        open_store(StoreSettings(str(again)))
+    follow_advice(refused)
+    open_store(StoreSettings(str(again))).close()
+    assert (elsewhere / ".workspace-id").read_text().endswith("/again\n")
 
 
 def test_no_workspace_is_made_over_a_link(tmp_path: Path) -> None:
@@ -186,6 +250,109 @@ def test_a_workspace_with_a_link_is_not_opened(workspace: Path, name: str) -> No
     with pytest.raises(StoreError, match=f"{name} is a symbolic link, which no workspace may contain"):
         open_store(StoreSettings(str(workspace)))
     assert victim.read_bytes() == before
+
+
+def older_workspace(folder: Path) -> Path:
+    """One that is upgraded when it is opened, and its tables copied before."""
+    folder.mkdir()
+    engine = connect(sqlite_url(folder))
+    upgrade(engine, "0011")
+    with engine.begin() as connection:
+        connection.execute(insert(schema.workspace).values(id="old", created_at=datetime.now(UTC)))
+    engine.dispose()
+    (folder / "workspace.json").write_text(json.dumps({"id": "old", "database": "sqlite"}))
+    return folder
+
+
+def test_a_journal_beside_the_backup_of_an_upgrade_has_no_file_removed(tmp_path: Path) -> None:
+    """Neither while the backup is made nor when it is opened later."""
+    folder, victim = older_workspace(tmp_path / "workspace"), tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    backup = folder / "siteloom.db.before-0011"
+    with closing(sqlite3.connect(backup)) as database:
+        database.execute("CREATE TABLE t (a)")
+    write_journal(backup, victim)
+    with closing(open_store(StoreSettings(str(folder)))) as store:
+        assert store.backup == str(backup)
+    with closing(sqlite3.connect(backup)) as database:
+        assert database.execute("SELECT version_num FROM alembic_version").fetchone() == ("0011",)
+    assert victim.exists()
+    assert [file.name for file in folder.glob("siteloom.db.before-*")] == [backup.name]
+
+
+@pytest.mark.parametrize("ending", ["", "-wal", "-shm", ".unfinished-1"])
+def test_the_backup_of_an_upgrade_is_not_written_through_hard_links(tmp_path: Path, ending: str) -> None:
+    folder, victim = older_workspace(tmp_path / "workspace"), tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    engine = connect(sqlite_url(folder))
+    (folder / f"siteloom.db.before-0011{ending}").hardlink_to(victim)
+    backup = upgrade(engine)
+    engine.dispose()
+    assert victim.read_bytes() == b"precious"
+    assert [str(file) for file in folder.glob("siteloom.db.before-*")] == [backup]
+
+
+def test_a_copy_that_an_upgrade_cannot_finish_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = older_workspace(tmp_path / "workspace")
+    engine = connect(sqlite_url(folder))
+    monkeypatch.setattr(os, "fsync", raise_disk_full)
+    with pytest.raises(StoreError, match=r"no backup can be made at .* No space left"):
+        upgrade(engine)
+    engine.dispose()
+    assert not list(folder.glob("siteloom.db.before-*"))
+
+
+def raise_disk_full(_: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("name", [name for name in OWN_FILES if name not in ("crawls", "uploads")])
+def test_a_workspace_with_a_hard_link_is_not_written(workspace: Path, name: str) -> None:
+    place, victim = workspace / name, workspace.parent / "victim"
+    if place.is_file():
+        place.rename(victim)
+    else:
+        victim.write_bytes(b"precious")
+    before = victim.read_bytes()
+    place.hardlink_to(victim)
+    with pytest.raises(StoreError, match=f"{name} has another name, too"):
+        open_store(StoreSettings(str(workspace)))
+    assert victim.read_bytes() == before
+
+
+def test_a_workspace_with_hard_links_is_read_where_nothing_is_written(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a snapshot that a program for backups has made."""
+    (workspace.parent / "snapshot.db").hardlink_to(workspace / "siteloom.db")
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)  # root may write anywhere
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        assert newest(store) == {PAGE.url: PAGE.html}
+
+
+def test_a_pack_that_is_a_hard_link_is_not_written(workspace: Path) -> None:
+    (pack,) = (workspace / "packs").rglob("*.pack")
+    victim = workspace.parent / "victim"
+    victim.hardlink_to(pack)
+    before = victim.read_bytes()
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        with pytest.raises(StoreError, match="it has another name, too"):
+            keep(store, Page("http://a.example/2", b"<p>two"))
+        assert newest(store) == {PAGE.url: PAGE.html}
+    assert victim.read_bytes() == before
+
+
+def test_a_lock_that_becomes_a_hard_link_is_not_written(workspace: Path) -> None:
+    victim = workspace.parent / "victim"
+    victim.write_bytes(b"precious")
+    with closing(open_store(StoreSettings(str(workspace)))) as store:
+        (workspace / "lock").unlink()
+        (workspace / "lock").hardlink_to(victim)
+        with pytest.raises(StoreError, match="it has another name, too"):
+            keep(store, Page("http://a.example/2", b"<p>two"))
+    assert victim.read_bytes() == b"precious"
 
 
 def test_a_workspace_with_a_named_pipe_is_not_waited_for(workspace: Path) -> None:
@@ -298,14 +465,14 @@ def test_a_hostile_block_is_a_damaged_pack(tmp_path: Path, index: bytes, bodies:
 def test_what_tables_hold_compressed_is_bounded_too(workspace: Path, content: bytes) -> None:
     with closing(open_store(StoreSettings(str(workspace)))) as store:
         count_versions(store, "a.example")
-        update_index(store)
+        update_index(context_of(store))
         with store.engine.begin() as connection:
             for table in (schema.segment_tables, schema.search_documents):
                 connection.execute(update(table).values(content=content))
         with pytest.raises(StoreError, match="segment table of this workspace is damaged"):
             store.counted_segments("a.example")
         with pytest.raises(StoreError, match="document of the search index is damaged"):
-            search_store(store, Search("one"))
+            search(context_of(store), SearchRequest(text="one"))
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:

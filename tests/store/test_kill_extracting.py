@@ -27,7 +27,7 @@ import json, os, signal, sys
 from sqlalchemy import event
 from siteloom.core.settings import StoreSettings
 from siteloom.core.model import Failure
-from siteloom.store.queries.records import ExtractedRow
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store.workspace_folder import open_store
 
 def kill_itself(*details):

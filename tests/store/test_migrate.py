@@ -21,18 +21,20 @@ from siteloom.core.errors import StoreBusy, StoreError
 from siteloom.core.file_lock import write_lock
 from siteloom.core.model import Cluster, Example, Seed, Template, Validators
 from siteloom.core.settings import StoreSettings
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.operations.search import update_index
 from siteloom.store import schema
 from siteloom.store.migrate import is_up_to_date, upgrade
 from siteloom.store.packs.page_writer import PageWriter
 from siteloom.store.queries.clusters import ClusterQueries, PageAddress
 from siteloom.store.queries.entities import LinkedEntity
-from siteloom.store.queries.records import ExtractedRow, extraction_run
+from siteloom.store.queries.records import extraction_run
 from siteloom.store.queries.runs import recorded_run
 from siteloom.store.queries.watches_and_repairs import ChangeQueries
 from siteloom.store.queries.wrappers import WrapperQueries
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
+from tests.operations.contexts import context_of
 from tests.store.helpers import assert_sound, day, newest, page, put
 
 OLD_PAGES = [page(f"http://a.example/{number}", str(number)) for number in range(100)]
@@ -190,12 +192,12 @@ def test_a_workspace_with_changes_is_upgraded_to_keep_seeds(
         assert not names & {"seeds", "grown_sites"}
         with store.recording("seeds", {}) as run:
             store.add_seeds(run.id, [known])
-        store.save_grown_site("a.example", "poor", 1, 1)
+        store.save_site_outcome("a.example", "poor", 1, 1)
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert [watch.wrapper for watch in store.watches()] == ["shop"]
         assert list(store.seeds()) == [known]
-        assert [grown.site for grown in store.grown_sites()] == ["a.example"]
+        assert [grown.site for grown in store.site_outcomes()] == ["a.example"]
         assert_sound(store)
 
 
@@ -208,7 +210,7 @@ def test_a_workspace_with_segments_is_upgraded_to_be_searched(
         assert (step, versions) == ("0008", len(OLD_PAGES))
         assert "segment_tables" in names
         assert not names & {"search_documents", "search_marks"}
-        assert update_index(store).added_pages == len(OLD_PAGES)
+        assert update_index(context_of(store)).added_pages == len(OLD_PAGES)
     with closing(open_store(old_workspace)) as store:
         assert store.backup is None
         assert store.search_index.is_current()

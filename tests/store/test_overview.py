@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from siteloom.core.model import Cluster, Example, Resource, Template, TemplatePath
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store.queries.clusters import PageAddress
-from siteloom.store.queries.records import ExtractedRow
 from siteloom.store.store import Store
 from tests.store.helpers import page, put
 

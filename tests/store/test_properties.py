@@ -18,7 +18,7 @@ from torture.postgres import PostgresServer
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
 from siteloom.core.urls import site_of
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store.packs import page_writer
 from siteloom.store.packs.page_writer import PageWriter
@@ -113,7 +113,7 @@ def play(store: Store, run: Run) -> Counter[str]:
         "Ctrl-C": Breaking(run.pages, KeyboardInterrupt),
     }
     with suppress(Interruption, KeyboardInterrupt):
-        ingest(store, [sources.get(run.ending, Items(run.pages))], jobs=run.jobs, on_item=count)
+        import_pages(store, [sources.get(run.ending, Items(run.pages))], jobs=run.jobs, on_item=count)
     recorded = store.runs(1)[0]
     if recorded.status in ("done", "interrupted"):
         assert sum(recorded.counts.values()) == len(run.pages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -10,19 +11,24 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy
+from sqlalchemy import insert
 from torture.postgres import PostgresServer
 
-from siteloom.core.database import connect, postgres_url
+from siteloom.core.database import connect
+from siteloom.core.database import postgres_url as database_url
 from siteloom.core.errors import StoreBusy, StoreError
 from siteloom.core.settings import StoreSettings
 from siteloom.operations.search import update_index
+from siteloom.store import schema
 from siteloom.store.erasure import disk_erasure
 from siteloom.store.erasure.disk_erasure import is_unfinished
 from siteloom.store.erasure.erasure import forget
+from siteloom.store.migrate import upgrade
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
+from tests.operations.contexts import context_of
 from tests.store.erasure.test_forgetting import in_postgres_files
-from tests.store.helpers import assert_sound, newest, page, put
+from tests.store.helpers import assert_sound, day, newest, page, put
 from tests.store.remembered import where_stands
 
 PAGES = [page(f"http://{site}.example/{number}", f"{site}zq{number}vw") for site in "ab" for number in (7, 8)]
@@ -34,7 +40,7 @@ def settings(postgres_url: str, tmp_path: Path) -> StoreSettings:
     made = StoreSettings(str(tmp_path / "workspace"), url=postgres_url)
     with closing(open_store(made, create=True)) as store:
         put(store, *PAGES)
-        update_index(store)
+        update_index(context_of(store))
     return made
 
 
@@ -161,7 +167,7 @@ def test_tables_and_functions_of_another_schema_are_not_taken_for_ours(
 
 
 def test_without_tables_the_first_schema_of_the_path_is_used(postgres_url_of_schemas: str) -> None:
-    engine = connect(postgres_url(postgres_url_of_schemas))
+    engine = connect(database_url(postgres_url_of_schemas))
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SHOW search_path").scalar() == '"my ""own"""'
         assert connection.dialect.default_schema_name == 'my "own"'
@@ -219,3 +225,54 @@ def test_a_connection_that_was_idle_for_too_long_is_told_and_nothing_is_lost(set
         with pytest.raises(StoreError, match="cannot be used: terminating connection"):
             put(store, page("http://c.example/1"))
     assert_as_before(settings)
+
+
+def test_two_workspaces_in_a_database_keep_backups_of_their_own(postgres_url: str, tmp_path: Path) -> None:
+    """Each in a schema of its own, with one role; what one forgets is no matter of the other."""
+    one, other = (in_schema(replace(StoreSettings(), url=postgres_url), tmp_path, name) for name in "ab")
+    backups = []
+    for settings in (one, other):
+        with opened(settings) as store:
+            assert store.backup is not None
+            backups.append(store.backup.removeprefix("schema "))
+    assert [sites_in(one, backup) for backup in backups] == [["a.example"], ["b.example"]]
+    # As version 1.0 named them.
+    run(
+        one,
+        "CREATE SCHEMA siteloom_before_0009",
+        "CREATE TABLE siteloom_before_0009.workspace AS TABLE a.workspace",
+    )
+    run(one, "CREATE SCHEMA siteloom_before_mine", "CREATE TABLE siteloom_before_mine.workspace (id integer)")
+    with opened(other) as store:
+        forget(store, ["b.example"])
+    assert backup_schemas(one) == {backups[0], "siteloom_before_0009", "siteloom_before_mine"}
+    with opened(one) as store:
+        forget(store, ["a.example"])
+    assert backup_schemas(one) == {"siteloom_before_mine"}
+
+
+def in_schema(database: StoreSettings, folder: Path, name: str) -> StoreSettings:
+    """An older workspace whose tables stand in a schema of their own."""
+    run(database, f"CREATE SCHEMA {name}")
+    settings = replace(with_option(database, f"search_path={name}"), workspace=str(folder / name))
+    engine = connect(database_url(settings.url))
+    upgrade(engine, "0011")
+    with engine.begin() as connection:
+        connection.execute(insert(schema.workspace).values(id=name, created_at=day(0)))
+        connection.execute(insert(schema.sites).values(name=f"{name}.example"))
+    engine.dispose()
+    (folder / name).mkdir()
+    marker = {"id": name, "database": "postgresql"}
+    (folder / name / "workspace.json").write_text(json.dumps(marker))
+    return settings
+
+
+def sites_in(settings: StoreSettings, place: str) -> list[str]:
+    with psycopg.connect(settings.url) as connection:
+        return [name for (name,) in connection.execute(f"SELECT name FROM {place}.sites".encode())]
+
+
+def backup_schemas(settings: StoreSettings) -> set[str]:
+    with psycopg.connect(settings.url) as connection:
+        rows = connection.execute("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'siteloom_before%'")
+        return {name for (name,) in rows}

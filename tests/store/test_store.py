@@ -14,8 +14,9 @@ from sqlalchemy import event
 
 from siteloom.apps.demo.sites import directory_site, guide_site
 from siteloom.core.errors import PackError, StoreError
-from siteloom.core.model import Failure, Page, Resource
+from siteloom.core.model import DamagedPage, Failure, Page, Resource
 from siteloom.core.settings import StoreSettings
+from siteloom.html.parser import parse
 from siteloom.store.packs.pack_file import Pack
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
@@ -209,8 +210,15 @@ def test_a_flipped_byte_is_found_by_the_check_and_never_read_as_a_page(store: St
     (problem,) = store.check()
     assert problem.place == "a.example/000001.pack"
     assert "is damaged in the block at byte 8" in problem.text
+    damaged, whole = store.pages()
+    assert isinstance(damaged, DamagedPage)
+    assert (damaged.url, damaged.html) == ("http://a.example/1", b"")
+    assert "is damaged in the block at byte 8" in damaged.damage
+    assert parse(damaged) == damaged.failure
+    assert whole.url == "http://b.example/1"
+    assert isinstance(next(iter(store.page_shards()[0].read())), DamagedPage)
     with pytest.raises(PackError, match="is damaged"):
-        list(store.pages())
+        store.page(PageAddress("a.example", damaged.url))
     assert set(newest(store, "b.example")) == {"http://b.example/1"}
 
 

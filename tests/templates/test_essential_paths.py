@@ -19,11 +19,11 @@ PAGE = "<body><h1>One  two</h1><ul class='b a'><li>x<li>x<li>y <b>z</b> tail</ul
 
 def wordings(html: str) -> set[str]:
     root = tree(html)
-    return {str(words) for words in path_texts(root, set(page_paths(root).all.tolist())).values()}
+    return {str(words) for words in path_texts(root, set(page_paths(root).all_paths.tolist())).values()}
 
 
 def same_paths(a: str, b: str) -> bool:
-    return np.array_equal(page_paths(tree(a)).all, page_paths(tree(b)).all)
+    return np.array_equal(page_paths(tree(a)).all_paths, page_paths(tree(b)).all_paths)
 
 
 def same_class_paths(a: str, b: str) -> bool:
@@ -45,7 +45,7 @@ def test_a_page_is_its_elements_and_its_texts_each_once() -> None:
         'html/body/ul/li/"tail"',
     }
     paths = page_paths(tree(PAGE))
-    assert (len(paths.elements), len(paths.texts), len(paths.parents), len(paths.all)) == (6, 5, 5, 11)
+    assert (len(paths.elements), len(paths.texts), len(paths.parents), len(paths.all_paths)) == (6, 5, 5, 11)
 
 
 @given(html_like)
@@ -54,11 +54,11 @@ def test_every_path_has_words_of_its_own(html: bytes) -> None:
     if isinstance(root, Failure):
         return
     paths = page_paths(root)
-    for column in (paths.elements, paths.texts, paths.all):
+    for column in (paths.elements, paths.texts, paths.all_paths):
         assert column.dtype == np.uint64
         assert np.array_equal(column, np.unique(column))
-    words = path_texts(root, set(paths.all.tolist()))
-    assert set(words) == set(paths.all.tolist())
+    words = path_texts(root, set(paths.all_paths.tolist()))
+    assert set(words) == set(paths.all_paths.tolist())
     assert len(set(words.values())) == len(words)
     assert all(words[path].text is None for path in paths.elements.tolist())
     for text, parent in zip(paths.texts.tolist(), paths.parents.tolist(), strict=True):
@@ -124,7 +124,7 @@ def test_texts_are_no_part_of_class_paths() -> None:
 
 
 def test_hashes_are_frozen() -> None:
-    assert [f"{path:016x}" for path in page_paths(tree("<p>é</p>")).all.tolist()] == [
+    assert [f"{path:016x}" for path in page_paths(tree("<p>é</p>")).all_paths.tolist()] == [
         "049496b8fc1ac113",
         "c46a5ac6b31d85a5",
         "cd0756f93607ba64",
@@ -142,10 +142,10 @@ def test_another_process_finds_the_same_hashes() -> None:
         "from siteloom.html.parser import parse\nfrom siteloom.core.model import Page\n"
         "from siteloom.templates.essential_paths import class_path_hashes, page_paths\n"
         f"root = parse(Page('http://a.example/', {PAGE.encode()!r}, charset='utf-8'))\n"
-        "print(page_paths(root).all.tolist(), class_path_hashes(root).tolist())"
+        "print(page_paths(root).all_paths.tolist(), class_path_hashes(root).tolist())"
     )
     root = tree(PAGE)
-    expected = f"{page_paths(root).all.tolist()} {class_path_hashes(root).tolist()}"
+    expected = f"{page_paths(root).all_paths.tolist()} {class_path_hashes(root).tolist()}"
     assert other_process(code, "99").strip() == expected
 
 

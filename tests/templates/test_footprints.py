@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from siteloom.apps.demo.sites import guide_site
 from siteloom.core.model import Cluster, Footprint, Template
 from siteloom.templates.clustering.methods import cluster, cluster_footprints
-from siteloom.templates.footprint import cluster_footprint, footprint, united
+from siteloom.templates.footprint import cluster_footprint, footprint, merge_footprints
 from siteloom.templates.signature import Mask
 from siteloom.templates.url_patterns import matches
 
@@ -82,11 +82,11 @@ def test_the_footprints_of_clusters_are_those_of_clustering() -> None:
 def test_united_footprints_know_the_pages_of_all() -> None:
     one = Footprint(("b.example",), ("^y$", "^x$"), (("01" * 8, 2), ("02" * 8, 1)), ("01" * 8, "02" * 8))
     other = Footprint(("a.example",), ("^x$",), (("02" * 8, 3),), ("02" * 8, "00" * 8))
-    assert united([one, other]) == united([other, one])
-    assert united([one, other]) == Footprint(
+    assert merge_footprints([one, other]) == merge_footprints([other, one])
+    assert merge_footprints([one, other]) == Footprint(
         ("a.example", "b.example"),
         ("^x$", "^y$"),
         (("02" * 8, 4), ("01" * 8, 2)),
         ("00" * 8, "01" * 8, "02" * 8),
     )
-    assert united([]) == Footprint()
+    assert merge_footprints([]) == Footprint()

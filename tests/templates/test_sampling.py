@@ -16,7 +16,7 @@ from siteloom.core.errors import UsageError
 from siteloom.core.model import Page
 from siteloom.core.settings import ParseSettings, StoreSettings
 from siteloom.operations.cluster import cluster_store, sample_cluster
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.open_sources import open_source
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.essential_paths import PathSet
@@ -232,7 +232,7 @@ def test_an_annotated_page_of_a_large_cluster_is_always_looked_at(tmp_path: Path
         (folder / f"{number:03}.html").write_text(body, encoding="utf-8")
     store = open_store(StoreSettings(str(tmp_path / "workspace")), create=True)
     try:
-        ingest(store, [open_source(folder)])
+        import_pages(store, [open_source(folder)])
         cluster_store(store, "vertex")
         (cluster,), addresses = store.clusters()
         plain = sample_cluster(store, cluster, addresses, 5)

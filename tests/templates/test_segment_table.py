@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from siteloom.core.errors import UnreadablePage, UsageError
 from siteloom.core.model import Page
-from siteloom.templates.template_text import NO_SEGMENTS, LivingTime, SegmentCounts, SegmentTable, merged
+from siteloom.templates.template_text import (
+    NO_SEGMENTS,
+    LivingTime,
+    SegmentCounts,
+    SegmentTable,
+    merge_counts,
+)
 
 
 def page(*lines: str) -> Page:
@@ -36,14 +42,14 @@ def test_mistakes_are_told() -> None:
     with pytest.raises(UsageError, match=r"The rule 'papr' is not known: it is one of share, paper\."):
         SegmentTable("papr")  # type: ignore[arg-type]
     for living in ({"once": 0}, {"longest": 0}, {"once": -5}):
-        with pytest.raises(UsageError, match=r"one page at the least, and not (0|-5)"):
+        with pytest.raises(UsageError, match=r"at least one page, not (0|-5)"):
             LivingTime(**living)
 
 
 def test_the_living_time_grows_from_one_bound_to_the_other() -> None:
     living = LivingTime()
-    assert living.after(1) == 1_000
-    times = [living.after(pages) for pages in range(1, 200)]
+    assert living.for_pages(1) == 1_000
+    times = [living.for_pages(pages) for pages in range(1, 200)]
     assert [round(time) for time in times[:5]] == [1_000, 1_597, 2_503, 3_817, 5_600]
     assert all(before <= after <= 20_000 for before, after in pairwise(times))
     assert round(times[-1]) == 20_000
@@ -154,7 +160,7 @@ def test_a_page_without_text_has_no_blocks() -> None:
 def test_what_was_not_met_for_long_is_forgotten_and_can_come_again() -> None:
     living = LivingTime(once=5, longest=20, rate=0.5)
     table = added(SegmentTable("paper", living=living), [page("Menu") for _ in range(5)])
-    assert 14 < living.after(5) < 15
+    assert 14 < living.for_pages(5) < 15
     added(table, (page(f"<b>{number}</b>") for number in range(14)))
     assert template_texts(table, page("Menu")) == ["Menu"]
     table.add(page("<b>14</b>"))
@@ -195,7 +201,7 @@ class BruteForce:
         for text in set(texts):
             self.met[text].append(self.now)
         for text, pages in list(self.met.items()):
-            if self.now - pages[-1] > self.living.after(len(pages)):
+            if self.now - pages[-1] > self.living.for_pages(len(pages)):
                 del self.met[text]
 
     def is_template(self, text: str) -> bool:
@@ -218,9 +224,9 @@ def test_counts_of_parts_add_up(site: list[list[str]], cut: int) -> None:
     pages = pages_of(site)
     whole = added(SegmentTable(living=None), pages).counts()
     first, second = (added(SegmentTable(living=None), part).counts() for part in (pages[:cut], pages[cut:]))
-    assert_same(merged(first, second, None), whole)
-    assert_same(merged(NO_SEGMENTS, whole, None), whole)
-    assert_same(merged(whole, NO_SEGMENTS, None), whole)
+    assert_same(merge_counts(first, second, None), whole)
+    assert_same(merge_counts(NO_SEGMENTS, whole, None), whole)
+    assert_same(merge_counts(whole, NO_SEGMENTS, None), whole)
 
 
 def assert_same(one: SegmentCounts, other: SegmentCounts) -> None:
@@ -244,6 +250,6 @@ def test_merging_forgets_what_is_due() -> None:
     living = LivingTime(once=5, longest=20, rate=0.5)
     first = added(SegmentTable(living=None), [page("once")]).counts()
     later = added(SegmentTable(living=None), [page("<b>x</b>")] * 6).counts()
-    kept = merged(first, later._replace(pages=5), living)
+    kept = merge_counts(first, later._replace(pages=5), living)
     assert kept.keys.size == 4
-    assert merged(first, later, living).keys.size == 2
+    assert merge_counts(first, later, living).keys.size == 2

@@ -64,7 +64,7 @@ def test_a_template_is_told_in_words_in_the_order_of_its_pages() -> None:
         tree(f"<body><nav>Home</nav><h1>{name}</h1>{optional}<p>Price:</p></body>")
         for name, optional in [("A", ""), ("B", "<i>New</i>"), ("C", "<i>New</i>")]
     ]
-    template = describe_template(shared_paths([page_paths(root).all for root in roots]), 3, roots)
+    template = describe_template(shared_paths([page_paths(root).all_paths for root in roots]), 3, roots)
     assert template.pages == 3
     assert template.text == ("Home", "Price:", "New")  # the last stands only on later pages
     assert template.paths[:4] == ("html", "html/body", "html/body/nav", 'html/body/nav/"Home"')
@@ -83,7 +83,7 @@ def test_pages_are_parsed_only_until_all_words_are_found() -> None:
         yield root
         raise AssertionError("the first page has all words")
 
-    paths = shared_paths([page_paths(root).all] * 2)
+    paths = shared_paths([page_paths(root).all_paths] * 2)
     assert len(describe_template(paths, 2, roots()).essential) == len(paths.paths)  # type: ignore[arg-type]
 
 

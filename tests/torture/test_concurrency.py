@@ -10,9 +10,9 @@ from torture.ordeals import Plan
 from torture.postgres import PostgresServer
 from torture.workspaces import facts_of
 
-from siteloom.operations.annotate import annotate
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
+from tests.operations.calls import annotate_pages
 from tests.store.helpers import page, put
 
 
@@ -34,10 +34,10 @@ def test_what_holds_already_is_not_said_twice(store: Store) -> None:
         ExampleLine("http://a.example/1", {"name": ("One",)}, (), {}),
         ExampleLine("http://a.example/2", {"name": ("Two",)}, (), {}),
     ]
-    assert annotate(store, lines[:1], "ana") == 1
-    assert annotate(store, lines, "ana") == 2
+    assert annotate_pages(store, lines[:1], "ana") == 1
+    assert annotate_pages(store, lines, "ana") == 2
     assert facts_of(store)["statements"].total() == 2
-    assert annotate(store, lines, "ben") == 2  # another says the same
+    assert annotate_pages(store, lines, "ben") == 2  # another says the same
     put(store, page("http://a.example/2", "Two <b>and more</b>", on_day=1))
-    assert annotate(store, lines[1:], "ben") == 1  # of a later version
+    assert annotate_pages(store, lines[1:], "ben") == 1  # of a later version
     assert facts_of(store)["statements"].total() == 5

@@ -74,6 +74,7 @@ def test_a_page_that_still_has_an_earlier_layout_is_read_by_its_rules() -> None:
     oldest = NEWEST.extract(page("Call:=1", "Telefax:=2"))
     assert oldest.values == record.values
     assert rule_names(oldest)["phone"] == "phone#1@3"
+    assert [found.provenance["phone"][0].layout for found in (record, oldest)] == [2, 3]
 
 
 def test_where_both_layouts_find_values_the_newest_is_preferred() -> None:

@@ -1,11 +1,11 @@
-"""Files below a folder, reached without following symbolic links.
+"""Files below a folder, reached without following symbolic links, and written through no hard link.
 
 The folder may have been made by someone else, and a link in it could lead to any file of the person who uses
 the folder. So each step of a path is opened from the handle of the step before it, and a step that is a link
-is an error.
+is an error. So is writing to a file that has another name, too: what is there may be anyone's.
 
-What is made there is for its owner alone: folders have mode 0700 and files 0600, or less where the umask is
-stricter.
+What is made there is for its owner alone, unless it is said to be shared: folders have mode 0700 and files
+0600, or less where the umask is stricter.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 # O_NONBLOCK: opening a named pipe would wait for its other end.
 _FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _UNFINISHED = ".unfinished"
-_PRIVATE_FOLDER = 0o700
-_PRIVATE_FILE = 0o600
+# By whether they are shared.
+_FOLDER_MODES = {False: 0o700, True: 0o777}
+_FILE_MODES = {False: 0o600, True: 0o666}
 
 
 class LinkError(OSError):
@@ -37,6 +38,14 @@ class LinkError(OSError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(errno.ELOOP, "it is a symbolic link, and links are not followed here", str(path))
+
+
+class HardLinkError(OSError):
+    """A file that is to be written has another name, too, and would change there as well."""
+
+    def __init__(self, path: Path) -> None:
+        why = "it has another name, too (a hard link), and is not written: replace it with a copy of it"
+        super().__init__(errno.EMLINK, why, str(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +57,8 @@ class ConfinedFolder:
     """
 
     root: Path
+    is_shared: bool = False
+    """Whether what is made in it has the permissions of any new file."""
 
     def open(self, name: str, mode: str) -> IO[bytes]:
         """Open a file in one of the binary modes of `open`."""
@@ -91,11 +102,12 @@ class ConfinedFolder:
 
     def make_folder(self, name: str) -> None:
         """Make a folder and those above it, as far as they are missing; the confined folder itself, too."""
-        self.root.mkdir(_PRIVATE_FOLDER, exist_ok=True)
+        mode = _FOLDER_MODES[self.is_shared]
+        self.root.mkdir(mode, exist_ok=True)
         path = PurePosixPath(name)
         for folder in reversed([path, *path.parents[:-1]]):
             with self._above(str(folder)) as (handle, last), suppress(FileExistsError):
-                os.mkdir(last, _PRIVATE_FOLDER, dir_fd=handle)
+                os.mkdir(last, mode, dir_fd=handle)
         with self._opened(name):
             """It is a folder, and no link to one."""
 
@@ -147,9 +159,20 @@ class ConfinedFolder:
             return 0
 
     def _open_file(self, name: str, flags: int) -> int:
+        path = self.root / name
         with self._above(name) as (handle, last):
-            opened = _open_at(handle, last, flags | _FILE, self.root / name)
-        return ordinary(opened, self.root / name)
+            # Emptied only once it is known what it is.
+            opened = _open_at(handle, last, (flags | _FILE) & ~os.O_TRUNC, path, _FILE_MODES[self.is_shared])
+        ordinary(opened, path)
+        try:
+            if flags & os.O_ACCMODE != os.O_RDONLY and os.fstat(opened).st_nlink > 1:
+                raise HardLinkError(path)
+            if flags & os.O_TRUNC:
+                os.ftruncate(opened, 0)
+        except OSError:
+            os.close(opened)
+            raise
+        return opened
 
     @contextmanager
     def _opened(self, folder: str) -> Iterator[int]:
@@ -175,9 +198,9 @@ class ConfinedFolder:
             yield handle, path.name or "."
 
 
-def _open_at(folder: int, name: str, flags: int, path: Path) -> int:
+def _open_at(folder: int, name: str, flags: int, path: Path, mode: int = 0) -> int:
     try:
-        return os.open(name, flags, _PRIVATE_FILE, dir_fd=folder)
+        return os.open(name, flags, mode, dir_fd=folder)
     except OSError as error:
         if path.is_symlink():
             raise LinkError(path) from error

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import sqlalchemy
 from sqlalchemy import event
@@ -16,12 +16,13 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from siteloom.core.errors import MissingExtra, StoreError, UsageError
 from siteloom.core.settings import without_passwords
-from siteloom.core.sqlite_journals import journal_fault
+from siteloom.core.sqlite_files import engine_for, sqlite_file
 from siteloom.core.sqlite_schema import schema_fault
 
 if TYPE_CHECKING:
     import sqlite3
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     import psycopg
     from sqlalchemy import URL, Connection, Engine, Table
@@ -34,8 +35,6 @@ VERSION_TABLE = "alembic_version"
 # Most commits are short; the largest, a hundred thousand entities, takes some seconds.
 _BUSY_MILLISECONDS = 30_000
 _WRITES = "siteloom_writes"
-# What SQLite's authors advise for files of others: https://www.sqlite.org/security.html
-_GUARDS = ("trusted_schema=OFF", "cell_size_check=ON")
 # WAL lets others read while one writes; FULL makes a commit survive a power cut, as "accepted" promises.
 _WRITING = (
     "journal_mode=WAL",
@@ -96,7 +95,7 @@ def connect(url: URL) -> Engine:
     Whatever the database complains of later, its users see as a StoreError.
     """
     try:
-        engine = sqlalchemy.create_engine(url, json_deserializer=_read_json)
+        engine = engine_for(url, partial(_refused, url), json_deserializer=_read_json)
     except (ImportError, NoSuchModuleError) as error:
         raise MissingExtra("PostgreSQL", "postgres") from error
     event.listen(engine, "handle_error", _raise_store_error)
@@ -130,21 +129,21 @@ def _read_json(text: str) -> Any:
         raise damaged_value("JSON") from error
 
 
+def _refused(url: URL, fault: str) -> StoreError:
+    return StoreError(f"The workspace {sqlite_file(url).parent} is not opened: {fault}")
+
+
 def _guard_sqlite(engine: Engine) -> None:
     """Have each connection look at what may be the work of someone else before anything of it is used."""
-    file = _sqlite_file(engine.url)
+    file = sqlite_file(engine.url)
     is_read_only = "mode" in engine.url.query
-
-    def check_journal(*_: Any) -> None:
-        if fault := journal_fault(file):
-            raise StoreError(f"The workspace {file.parent} is not opened: {fault}")
 
     def set_up(connection: sqlite3.Connection, _: Any) -> None:
         # Python's own opening of transactions leaves out CREATE and ALTER, which
         # would make a migration that is killed half done.
         connection.isolation_level = None
         try:
-            for pragma in _GUARDS if is_read_only else (*_GUARDS, *_WRITING):
+            for pragma in () if is_read_only else _WRITING:
                 connection.execute(f"PRAGMA {pragma}")
             fault = schema_fault(connection)
         except UnicodeDecodeError as error:  # what SQLite says quotes what is in the file
@@ -155,7 +154,6 @@ def _guard_sqlite(engine: Engine) -> None:
                 "make and which may change what is stored. Remove it, if you know why it is there."
             )
 
-    event.listen(engine, "do_connect", check_journal)
     event.listen(engine, "connect", set_up)
 
 
@@ -189,7 +187,7 @@ def _raise_store_error(context: ExceptionContext) -> None:
         return  # a mistake in our own code
     assert context.engine is not None  # every connection is made by one
     if context.engine.dialect.name == "sqlite":
-        folder = _sqlite_file(context.engine.url).parent
+        folder = sqlite_file(context.engine.url).parent
         name = getattr(error.orig, "sqlite_errorname", "")
         if name.startswith("SQLITE_READONLY"):
             raise StoreError(
@@ -207,11 +205,6 @@ def _raise_store_error(context: ExceptionContext) -> None:
     fate = "opened" if context.connection is None else "used"
     reason = str(error.orig).strip().partition("\n")[0]
     raise StoreError(f"The database {address} cannot be {fate}: {reason}.") from error.orig
-
-
-def _sqlite_file(url: URL) -> Path:
-    database = str(url.database)
-    return Path(unquote(database.removeprefix("file:")) if "uri" in url.query else database)
 
 
 def _is_full(folder: Path) -> bool:

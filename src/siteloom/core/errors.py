@@ -14,6 +14,7 @@
     ├── WrapperError              a wrapper file cannot be read
     ├── WatchError                a file of bellwethers cannot be read
     ├── SourceError               pages cannot be read from a source
+    │   └── NoPageImported        an import has ended without a single page
     ├── OutputError               results cannot be written
     ├── EngineError               the worker processes keep dying
     ├── ServerError               the server cannot listen at its address
@@ -22,7 +23,8 @@
         ├── StoreBusy             another process is writing to it
         ├── StoreTooNew           it was made by a newer version of Siteloom
         ├── NotStored             it has nothing with the requested name (a NotFound, too)
-        ├── PackError             a pack file is damaged
+        ├── PackError             a pack file cannot be used
+        │   └── DamagedBlock      a part of it is damaged
         └── AccountError          an account cannot be created, changed or used
             └── TooManyFailures   too many wrong passwords were tried recently
 
@@ -35,6 +37,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from siteloom.core.wording import bounded
+
 
 class SiteloomError(Exception):
     """The root of all errors that Siteloom raises on purpose.
@@ -43,6 +47,10 @@ class SiteloomError(Exception):
     """
 
     exit_status = 1
+
+    def __str__(self) -> str:
+        # It may quote what others have written, which may have any length.
+        return bounded(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By default, unpickling would call the class with the message alone.
@@ -136,6 +144,14 @@ class SourceError(SiteloomError):
     """A source of pages does not exist, cannot be opened, or is of an unknown kind."""
 
 
+class NoPageImported(SourceError):
+    """An import has ended without a single page; `result` says what was read instead."""
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class OutputError(SiteloomError):
     """Results cannot be written to the requested destination."""
 
@@ -178,6 +194,10 @@ class NotStored(StoreError, NotFound):
 
 class PackError(StoreError):
     """A pack file does not contain what the store expects."""
+
+
+class DamagedBlock(PackError):
+    """A block of a pack file cannot be read; others of the file may be whole."""
 
 
 class AccountError(StoreError):

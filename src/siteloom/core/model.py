@@ -44,6 +44,22 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class DamagedPage(Page):
+    """A stored page whose content cannot be read back: it has no HTML, and parsing it fails.
+
+    It stands where the page would, so that one damaged part of a store costs its own pages only. `damage`
+    says what is wrong and where.
+    """
+
+    damage: str = ""
+
+    @property
+    def failure(self) -> Failure:
+        """Why the page cannot be read."""
+        return Failure(self.url, "damaged in the store", self.damage)
+
+
+@dataclass(frozen=True, slots=True)
 class Resource:
     """A stylesheet or image of a page, kept so that the page can be shown as it looked."""
 
@@ -233,14 +249,18 @@ def _lists_of_texts(values: Mapping[str, Sequence[str]]) -> dict[str, list[str]]
 class Provenance:
     """The origin of a value.
 
-    `rule` names the rule in its wrapper (`phone#1`), `xpath` is that rule, `node` the path of the exact node;
-    `confidence` is the estimated probability that the value is right.
+    `rule` names the rule in its wrapper (`phone#1`), `xpath` is that rule,
+    `node` the path of the very node; `confidence` is the estimated probability
+    that the value is right. `layout` is the number of the layout that the rule
+    belongs to: 1 is the newest, and the name of a rule of another one ends in
+    the number (`phone#1@2`).
     """
 
     rule: str
     xpath: str
     node: str
     confidence: float
+    layout: int = 1
 
 
 @dataclass(frozen=True, slots=True)

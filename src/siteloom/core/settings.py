@@ -24,12 +24,13 @@ from siteloom.core.foreign_files import leads_out, open_ordinary, read_at_most
 from siteloom.core.settings_loading import is_trusted, trust
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 SETTINGS_FILE = "siteloom.toml"
 ENVIRONMENT_PREFIX = "SITELOOM_"
 
+_DEFAULT = "default"
 _LARGEST_FILE = 1_000_000  # bytes, for some twenty lines
 
 _LARGEST = sys.float_info.max
@@ -246,7 +247,8 @@ _STAGES: dict[str, Any] = {stage.name: stage.default for stage in fields(Setting
 class ResolvedSetting(NamedTuple):
     """One setting, its value, and the place the value comes from.
 
-    A value that `needs_trust` was told by a file that nobody trusted; it does not count.
+    A value that `needs_trust` was told by a file that nobody trusted, or is a default that leads out of the
+    folder by a link; it does not count.
     """
 
     name: str
@@ -312,22 +314,23 @@ def load_settings(
         for setting in fields(defaults):
             name = f"{stage}.{setting.name}"
             default: Any = setting.default
-            value, origin = values_by_name.get(name, (default, "default"))
+            value, origin = values_by_name.get(name, (default, _DEFAULT))
             checked = _checked(
                 value, setting.default, setting.metadata["at_least"], setting.metadata["at_most"]
             )
             if isinstance(checked, _Problem):
                 problems.append(f"{name} {checked.text}, but is {value!r} ({origin})")
                 continue
-            needs_trust = origin == str(file) and not is_own and setting.metadata["reaches"](checked, folder)
+            is_of_folder = origin in (str(file), _DEFAULT)  # a default may be a link that came with it
+            needs_trust = is_of_folder and not is_own and setting.metadata["reaches"](checked, folder)
             values[setting.name] = default if needs_trust else checked
             resolved.append(ResolvedSetting(name, checked, origin, setting.metadata["help"], needs_trust))
         stages[stage] = type(defaults)(**values)
     if problems:
         raise SettingsError("Settings need mending: " + "; ".join(problems) + ".")
-    untrusted = [setting.name for setting in resolved if setting.needs_trust]
+    untrusted = [setting for setting in resolved if setting.needs_trust]
     if untrusted and not shows_untrusted:
-        raise SettingsError(_not_trusted(file, untrusted))
+        raise SettingsError(" ".join(_not_trusted(folder, untrusted)))
     return Settings(**stages), tuple(resolved)
 
 
@@ -344,9 +347,20 @@ def trust_settings_file(folder: Path, environment: Mapping[str, str]) -> tuple[R
     return tuple(setting for setting in resolved if setting.needs_trust)
 
 
-def _not_trusted(file: Path, names: list[str]) -> str:
+def _not_trusted(folder: Path, settings: list[ResolvedSetting]) -> Iterator[str]:
+    for setting in settings:
+        if setting.origin == _DEFAULT:
+            link = folder / str(setting.value)
+            yield (
+                f"{link} leads out of this folder by a symbolic link: if the link is yours, name it with "
+                f"--workspace or set {_variable(setting.name)} in the environment; if not, remove it."
+            )
+    names = [setting.name for setting in settings if setting.origin != _DEFAULT]
+    if not names:
+        return
+    file = folder / SETTINGS_FILE
     them = "them" if len(names) > 1 else "it"
-    return (
+    yield (
         f"{file} sets {' and '.join(names)}, which can run programs, remove pages or reach beyond this "
         "folder: if the file is yours, let siteloom config --trust remember that; if not, remove "
         f"{them} there or set {' and '.join(map(_variable, names))} in the environment."

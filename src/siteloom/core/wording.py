@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LISTED_NAMES = 8  # more would make a sentence hard to read
+_LETTERS_TOLD = 400  # of a word, which may be a URL
+_LETTERS_AT_END = 20  # with what closes a quotation or the sentence
+_LONG_WORD = re.compile(rf"\S{{{_LETTERS_TOLD + _LETTERS_AT_END + 1},}}")
+_LONGEST_SENTENCE = 8_000
 
 
 def plural(count: int, singular: str, plural_noun: str | None = None) -> str:
@@ -27,6 +32,14 @@ def percent(share: float) -> str:
 def shortened(text: str, length: int) -> str:
     """Shorten a text to a length."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def bounded(sentence: str) -> str:
+    """A sentence that people still read, whatever it quotes: what is too long in it is cut in its middle."""
+    told = _LONG_WORD.sub(lambda word: f"{word[0][:_LETTERS_TOLD]}…{word[0][-_LETTERS_AT_END:]}", sentence)
+    if len(told) <= _LONGEST_SENTENCE:
+        return told
+    return f"{told[: _LONGEST_SENTENCE // 2]} … {told[-_LONGEST_SENTENCE // 2 :]}"
 
 
 def some_names(names: Sequence[str]) -> str:

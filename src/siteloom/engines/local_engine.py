@@ -27,6 +27,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
+from siteloom.core.child_processes import safe_path
 from siteloom.core.errors import EngineError
 from siteloom.core.table_files import load_pyarrow
 from siteloom.core.terminal_text import guard_process
@@ -357,7 +358,7 @@ class _Worker(Generic[Shard, Result]):
         process = _PROCESSES.Process(target=_serve, args=(start, child_pipe, at_step), daemon=True)
         worker = cls(process, pipe, at_step)
         try:
-            with _interrupts_blocked():
+            with safe_path(), _interrupts_blocked():
                 process.start()
         except KeyboardInterrupt:
             worker.end()

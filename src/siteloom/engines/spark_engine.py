@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from uuid import uuid4
 
+from siteloom.core.child_processes import SAFE_PATH
 from siteloom.core.errors import EngineError, MissingExtra
 from siteloom.engines.engine import (
     BYTES_OF_A_BATCH,
@@ -73,6 +74,8 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",  # there is one shuffle with a known partitioning
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
     "spark.ui.showConsoleProgress": "false",
+    # Python processes of Spark look for modules in the current folder, too.
+    f"spark.executorEnv.{SAFE_PATH}": "1",
 }
 # Nobody would see the web UI of a session within this process.
 _LOCAL_SETTINGS = {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}

@@ -24,7 +24,7 @@ from siteloom.extraction.main_text import (
 )
 from siteloom.html.parser import parse
 from siteloom.html.time_limit import within
-from siteloom.templates.template_text import NO_SEGMENTS, LivingTime, SegmentTable, blocks_by, merged
+from siteloom.templates.template_text import NO_SEGMENTS, LivingTime, SegmentTable, blocks_by, merge_counts
 from siteloom.templates.text_blocks import PageSegments, Segmenter
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def count_site(pages: Iterable[PageSegments | Failure]) -> SegmentCounts:
     left = iter(pages)
     for first in left:
         some = chain([first], islice(left, COUNTED_AT_A_TIME - 1))
-        counts = merged(counts, count_pages(some), LivingTime())
+        counts = merge_counts(counts, count_pages(some), LivingTime())
     return counts
 
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from siteloom.core.model import Change, Evidence
 from siteloom.core.settings import CHANGE_THRESHOLD
+from siteloom.extraction.extraction_counts import WrapperCounts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from siteloom.extraction.extractor import Tally
+    from siteloom.extraction.extraction_counts import ExtractionCounts
     from siteloom.wrappers.wrapper import Wrapper
 
 # Fewer records or pages than these say nothing of shares.
@@ -20,9 +21,9 @@ _NEXT_TO_NOTHING = 0.1
 
 
 def output_changes(
-    tally: Tally,
+    counts: ExtractionCounts,
     wrappers: Mapping[str, Wrapper],
-    before: Tally | None = None,
+    before: ExtractionCounts | None = None,
     threshold: float = CHANGE_THRESHOLD,
 ) -> list[Change]:
     """What is wrong with the output of a run, by what was counted.
@@ -33,20 +34,20 @@ def output_changes(
     """
     changes: list[Change] = []
     for name, wrapper in wrappers.items():
-        if tally["records of", name] >= _LEAST:
-            changes += _null_changes(name, wrapper, tally, before, threshold)
-            changes += _value_changes(name, wrapper, tally, threshold)
+        if counts.of_wrapper(name).records >= _LEAST:
+            changes += _null_changes(name, wrapper, counts, before, threshold)
+            changes += _value_changes(name, wrapper, counts, threshold)
         if before is not None:
-            changes += _silent_changes(name, tally, before)
+            changes += _silent_changes(name, counts, before)
     if before is not None:
-        changes += _unmatched_changes(tally, before, threshold)
+        changes += _unmatched_changes(counts, before, threshold)
     return changes
 
 
-def _silent_changes(name: str, tally: Tally, before: Tally) -> Iterator[Change]:
+def _silent_changes(name: str, counts: ExtractionCounts, before: ExtractionCounts) -> Iterator[Change]:
     """A wrapper that gives next to nothing any more, though enough pages were read."""
-    usual, now = before["records of", name], tally["records of", name]
-    if usual >= _LEAST and now < _NEXT_TO_NOTHING * usual and tally["pages",] >= usual:
+    usual, now = before.of_wrapper(name).records, counts.of_wrapper(name).records
+    if usual >= _LEAST and now < _NEXT_TO_NOTHING * usual and counts.pages >= usual:
         evidence = (Evidence("", "", (str(usual),), (str(now),), "records of the wrapper"),)
         yield Change(name, "shingle", (), round(1 - now / usual, 4), evidence)
 
@@ -54,18 +55,18 @@ def _silent_changes(name: str, tally: Tally, before: Tally) -> Iterator[Change]:
 def _null_changes(
     name: str,
     wrapper: Wrapper,
-    tally: Tally,
-    before: Tally | None = None,
+    counts: ExtractionCounts,
+    before: ExtractionCounts | None = None,
     threshold: float = CHANGE_THRESHOLD,
 ) -> Iterator[Change]:
-    records = tally["records of", name]
-    known = before["records of", name] if before is not None else 0
+    now_given = counts.of_wrapper(name)
+    given_before = before.of_wrapper(name) if before is not None else WrapperCounts()
     drops: dict[str, tuple[float, float]] = {}
     for attribute, rules in wrapper.attributes.items():
         usual = rules.filled
-        if before is not None and known >= _LEAST:
-            usual = before["filled", name, attribute] / known
-        now = tally["filled", name, attribute] / records
+        if given_before.records >= _LEAST:
+            usual = given_before.filled[attribute] / given_before.records
+        now = now_given.filled[attribute] / now_given.records
         if usual - now > threshold:
             drops[attribute] = (usual, now)
     if drops:
@@ -77,11 +78,14 @@ def _null_changes(
         yield Change(name, "null", tuple(drops), round(share, 4), evidence)
 
 
-def _value_changes(name: str, wrapper: Wrapper, tally: Tally, threshold: float) -> Iterator[Change]:
+def _value_changes(
+    name: str, wrapper: Wrapper, counts: ExtractionCounts, threshold: float
+) -> Iterator[Change]:
+    given = counts.of_wrapper(name)
     shares = {
-        attribute: tally["breaching", name, attribute] / filled
+        attribute: given.breaching[attribute] / filled
         for attribute in wrapper.attributes
-        if (filled := tally["filled", name, attribute]) >= _LEAST
+        if (filled := given.filled[attribute]) >= _LEAST
     }
     odd = {attribute: share for attribute, share in shares.items() if share > threshold}
     if odd:
@@ -92,14 +96,15 @@ def _value_changes(name: str, wrapper: Wrapper, tally: Tally, threshold: float) 
         yield Change(name, "value", tuple(odd), round(max(odd.values()), 4), evidence)
 
 
-def _unmatched_changes(tally: Tally, before: Tally, threshold: float) -> Iterator[Change]:
+def _unmatched_changes(
+    counts: ExtractionCounts, before: ExtractionCounts, threshold: float
+) -> Iterator[Change]:
     """Sites of which far more pages than before have the URL of a wrapper, but give it nothing."""
-    for key, pages in tally.items():
-        if key[0] != "pages of" or pages < _LEAST or before["pages of", key[1]] < _LEAST:
+    for site, pages in counts.site_pages.items():
+        if pages < _LEAST or before.site_pages[site] < _LEAST:
             continue
-        site = key[1]
-        usual = before["fruitless", site] / before["pages of", site]
-        now = tally["fruitless", site] / pages
+        usual = before.fruitless[site] / before.site_pages[site]
+        now = counts.fruitless[site] / pages
         if now - usual > threshold:
             finding = f"share of pages of {site} that give no record"
             evidence = (Evidence("", "", (_percent(usual),), (_percent(now),), finding),)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.core import table_files
 from siteloom.core.errors import UsageError
 from siteloom.core.model import Attribute
-from siteloom.core.remote_files import has_scheme, shown
+from siteloom.core.remote_files import has_scheme, local_path, shown
 from siteloom.core.table_files import (
+    STANDARD_OUTPUT,
     Column,
     Fields,
     ListOf,
@@ -56,6 +59,50 @@ def check_destination(destination: str) -> None:
         check_database(destination)
     else:
         check_own_table(table)
+
+
+class RecordLayout(NamedTuple):
+    """What the columns of records depend on: see `open_records`."""
+
+    attributes: Sequence[str]
+    schema: Mapping[str, Attribute]
+    lists: Collection[str]
+    with_pages: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile:
+    """Records as a file, a table of a database or standard output; `location` as users write it."""
+
+    location: str
+
+    @property
+    def file(self) -> Path | None:
+        """The file of this machine that is written, if one is."""
+        if self.location == STANDARD_OUTPUT:
+            return None
+        if not is_database(self.location):
+            path = local_path(self.location)
+            return None if path is None else Path(path)
+        from sqlalchemy import make_url  # noqa: PLC0415 - slow to load
+
+        url = make_url(self.location)
+        return Path(url.database) if url.get_backend_name() == "sqlite" and url.database else None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it is a file that does not exist yet, so that nothing is lost if it is written."""
+        return self.file is not None and not is_database(self.location) and not self.file.exists()
+
+    def open(self, layout: RecordLayout) -> AbstractContextManager[RowWriter]:
+        """A writer of record rows, all of them or none."""
+        return open_records(
+            self.location,
+            layout.attributes,
+            with_pages=layout.with_pages,
+            schema=layout.schema,
+            lists=layout.lists,
+        )
 
 
 @contextmanager

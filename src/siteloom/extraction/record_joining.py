@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import OutputError, UsageError
+from siteloom.core.sqlite_files import temporary_sqlite
 from siteloom.core.urls import site_of
 
 if TYPE_CHECKING:
@@ -67,8 +68,7 @@ def join_rows(rows: Iterable[Row], key: JoinKey) -> Iterator[Row]:
     All rows are read before the first is given. They wait in a temporary file, so
     memory does not grow with them.
     """
-    # SQLite removes a database without a name by itself, whatever happens.
-    with closing(sqlite3.connect("")) as spool:
+    with closing(temporary_sqlite()) as spool:
         with _spool_errors():
             spool.execute("PRAGMA journal_mode = OFF")  # nothing is ever rolled back
             spool.execute("CREATE TABLE waiting (position INTEGER PRIMARY KEY, key BLOB, row TEXT)")

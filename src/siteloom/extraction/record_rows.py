@@ -55,18 +55,32 @@ def flag_duplicates(rows: Iterable[Row]) -> Iterator[Row]:
     same values at another URL. Those with values of fewer than two attributes repeat
     nothing. To know them again takes a digest and an URL for each row.
     """
-    first_urls: dict[bytes, str] = {}
+    first_urls = FirstUrls()
     for row in rows:
-        if len(row["values"]) >= _ENOUGH_ATTRIBUTES:
-            first_url = first_urls.setdefault(_digest(row), row["url"])
-            yield row if first_url == row["url"] else {**row, "duplicate_of": first_url}
-        else:
-            yield row
+        first_url = first_urls.repeated(row_digest(row), row["url"])
+        yield row if first_url is None else {**row, "duplicate_of": first_url}
 
 
-def _digest(row: Row) -> bytes:
+def row_digest(row: Row) -> bytes | None:
+    """Equal for rows of one wrapper with the same values; None for one with too few to repeat another."""
+    if len(row["values"]) < _ENOUGH_ATTRIBUTES:
+        return None
     content = json.dumps([row["wrapper"], row["values"]], sort_keys=True)
     return blake2b(content.encode(), digest_size=16).digest()
+
+
+class FirstUrls:
+    """The URL at which each record came first."""
+
+    def __init__(self) -> None:
+        self._urls: dict[bytes, str] = {}
+
+    def repeated(self, digest: bytes | None, url: str) -> str | None:
+        """The URL of the record that the one at this URL repeats; None if it is the first, or at that URL."""
+        if digest is None:
+            return None
+        first = self._urls.setdefault(digest, url)
+        return None if first == url else first
 
 
 def column_names(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from textwrap import shorten
@@ -22,7 +23,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from siteloom.core.database import postgres_url, shown_address
 from siteloom.core.errors import MissingExtra, OutputError, UsageError
-from siteloom.core.sqlite_journals import journal_fault
+from siteloom.core.sqlite_files import engine_for, journal_fault
 from siteloom.core.storable_text import is_storable, storable
 from siteloom.extraction.record_rows import column_names, lowest_confidence
 
@@ -203,8 +204,12 @@ def _database_url(address: str) -> URL:
     if not folder.is_dir():
         raise OutputError(f"There is no folder {folder} to write {address} to: make it first.")
     if fault := journal_fault(Path(url.database)):
-        raise OutputError(f"The database {url.database} is not opened: {fault}")
+        raise _refused(url, fault)
     return url.set(drivername="sqlite")
+
+
+def _refused(url: URL, fault: str) -> OutputError:
+    return OutputError(f"The database {url.database} is not opened: {fault}")
 
 
 def _is_new(url: URL) -> bool:
@@ -216,7 +221,7 @@ def _is_new(url: URL) -> bool:
 def connection_to(url: URL, table: str = _TABLE) -> Iterator[Connection]:
     """A connection with a transaction that comes to nothing unless it is committed."""
     try:
-        engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+        engine = engine_for(url, partial(_refused, url), poolclass=sqlalchemy.NullPool)
     except (ImportError, NoSuchModuleError) as error:
         raise MissingExtra("PostgreSQL", "postgres") from error
     with table_errors(url, table):

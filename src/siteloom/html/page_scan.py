@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from siteloom.core.compiled import njit
 from siteloom.html.tag_scanner import (
     ENDS_ATTRIBUTE,
     ENDS_VALUE,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from lxml import etree
 
-from siteloom.core.model import Failure
+from siteloom.core.model import DamagedPage, Failure
 from siteloom.core.settings import ParseSettings
 from siteloom.html.encoding import has_plain_markup, in_utf8
 from siteloom.html.page_scan import scan_page
@@ -67,6 +67,8 @@ def parse(
     `scan` is the result of an earlier scan of the page's bytes, if there is one. Without `collect_ids`, which
     takes a tenth of the time, `siteloom.html.node_paths.elements_with_ids` finds nothing.
     """
+    if isinstance(page, DamagedPage):
+        return page.failure
     if len(page.html) > limits.max_bytes:
         detail = f"{len(page.html):,} bytes; at most {limits.max_bytes:,} are read"
         return Failure(page.url, "page too large", detail)

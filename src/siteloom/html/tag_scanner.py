@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-import siteloom.core.compiled  # noqa: F401 - says where compiled code is kept
+from siteloom.core.compiled import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

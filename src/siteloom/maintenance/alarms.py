@@ -17,6 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from siteloom.core.child_processes import environment_of_programs
 from siteloom.core.settings import host_only, without_passwords
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def _run(command: str, document: str) -> str | None:
                 stderr=complaints,
                 timeout=_SECONDS_TO_RUN,
                 check=False,
+                env=environment_of_programs(),
             )
             return _failure_of(program, done.returncode, complaints)
     except subprocess.TimeoutExpired:

@@ -28,7 +28,7 @@ from siteloom.maintenance.page_comparison import LIMITS, newest_pages
 from siteloom.maintenance.repair_result import AttributeOutcome, Relearned, ValueDiff
 from siteloom.maintenance.watched_pages import constant_attributes, contracts
 from siteloom.templates.essential_paths import page_paths
-from siteloom.templates.footprint import extended, footprint
+from siteloom.templates.footprint import extend_footprint, footprint
 from siteloom.templates.sampling import sample_order
 from siteloom.templates.signature import SIGNATURE_BYTES, Signatures, signature
 from siteloom.wrappers.page_layouts import MOST_EARLIER
@@ -79,7 +79,7 @@ def relearn(wrapper: Wrapper, records: Iterable[Record], fresh_pages: Iterable[P
     wrapper = _with_attributes(wrapper, changing, partial(replace, constant=False))
     wrapper = _with_attributes(wrapper, vanished, partial(replace, mandatory=False))
     seen = _footprint_of(pair.page.page for pair in tested.pairs)
-    reused = replace(wrapper, footprint=extended(wrapper.footprint, seen))
+    reused = replace(wrapper, footprint=extend_footprint(wrapper.footprint, seen))
     repair = _repaired(wrapper, broken, pages, tested) if broken else _Repair(reused, tested, {})
     attributes = {
         name: _attribute_outcome(name, broken, vanished, tested, repair) for name in wrapper.attributes
@@ -263,7 +263,8 @@ def _attempt(
         [bytes.fromhex(one) for one in _footprint_of(page for page in seen if page.url in affected).accepted],
     )
     candidate = replace(
-        _joined(wrapper, learned, broken, before), footprint=extended(wrapper.footprint, _footprint_of(seen))
+        _joined(wrapper, learned, broken, before),
+        footprint=extend_footprint(wrapper.footprint, _footprint_of(seen)),
     )
     held_back = [page for page in pages if page.page.url not in taught]
     found = field_test(candidate, held_back)
@@ -396,7 +397,7 @@ def _with_own_signatures(wrapper: Wrapper, intact: Footprint, affected: Sequence
     Pages that look the same in both layouts cannot be told so, and count for the one that follows.
     """
     newest = wrapper.layouts[0]
-    footprint = extended(newest.footprint, intact)
+    footprint = extend_footprint(newest.footprint, intact)
     others = {found for layout in wrapper.earlier for found in layout.footprint.accepted}
     following = Signatures(affected)
     own = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import ExampleError, UsageError
@@ -10,6 +11,8 @@ from siteloom.core.urls import site_of
 from siteloom.learning.annotation.annotation_history import as_list
 from siteloom.learning.annotation.embedded_examples import examples_of, marked_pages, most_frequent
 from siteloom.learning.induction.learner import check_example
+from siteloom.operations.context import Context
+from siteloom.sources.example_files import ExampleLine
 from siteloom.store.queries.clusters import PageAddress
 
 if TYPE_CHECKING:
@@ -17,23 +20,44 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Cluster, Example, Page
     from siteloom.learning.annotation.embedded_examples import MarkedPage, SelfAnnotated
-    from siteloom.sources.example_files import ExampleLine
     from siteloom.store.store import Store
 
 
-def annotate(
-    store: Store,
-    lines: Iterable[ExampleLine],
-    author: str = "",
-    *,
-    limits: ParseSettings = ParseSettings(),
-) -> int:
-    """Keep examples as annotations of stored pages, all or none; returns how many."""
-    found = [placed_example(store, line) for line in lines]
-    for _, example in found:
-        check_example(example, limits)
-    store.save_examples(found, author)
-    return len(found)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotateRequest:
+    """Examples of stored pages, whose pages are named by their URLs."""
+
+    examples: tuple[ExampleLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotateResult:
+    """How many pages were annotated, and the clusters that they are in."""
+
+    annotated: int
+    clusters: tuple[str, ...]
+
+
+def annotate(context: Context, request: AnnotateRequest) -> AnnotateResult:
+    """Keep examples as annotations of stored pages, all or none.
+
+    Raises `ExampleError` if a page is not stored, or if its values are not found on it.
+    """
+    store = context.store
+    examples = [placed_example(store, line) for line in request.examples]
+    for _, example in examples:
+        check_example(example, context.settings.parse)
+    store.save_examples(examples, context.author or "")
+    annotated = {address for address, _ in examples}
+    clusters, addresses = store.clusters()
+    return AnnotateResult(
+        annotated=len(examples),
+        clusters=tuple(
+            cluster.id
+            for cluster in clusters
+            if any(addresses[member] in annotated for member in cluster.members)
+        ),
+    )
 
 
 def placed_example(store: Store, line: ExampleLine) -> tuple[PageAddress, Example]:

@@ -1,39 +1,27 @@
-"""The pages of a store without template: each version counted once in its site's segment table, then cleaned.
+"""clean: pages without the text of their template.
 
-A page is judged when all pages of its site are counted. So that it need not be parsed a second time, its
-segments wait in a temporary file meanwhile.
+Each version of a page is counted once in the segment table of its site, and pages are cleaned when all of the
+site are counted. Their segments wait in a temporary file meanwhile, so that no page is parsed twice.
 """
 
 from __future__ import annotations
 
 import marshal
 import tempfile
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import IO, TYPE_CHECKING
 
 from siteloom.core.model import Failure
 from siteloom.core.settings import ParseSettings
-from siteloom.extraction.main_text import (
-    check_extractor,
-)
-from siteloom.html.time_limit import within
-from siteloom.templates.template_text import SegmentTable
-from siteloom.templates.text_blocks import PageSegments, Segmenter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from siteloom.core.model import Page
-    from siteloom.store.packs.page_reader import BlockPart, VersionPlace
-    from siteloom.store.store import Store
-    from siteloom.templates.template_text import SegmentRule
-
-
 from siteloom.extraction.clean_pages import (
     COUNTED_AT_A_TIME,
     TREE_FORMS,
     CleanedForm,
     CleanedPage,
+    SiteTally,
     Waiting,
     clean_segments,
     clean_tree,
@@ -44,10 +32,80 @@ from siteloom.extraction.clean_pages import (
     plain_segments,
     segments_of_plain,
 )
+from siteloom.extraction.main_text import check_extractor
+from siteloom.html.time_limit import within
+from siteloom.templates.template_text import SegmentRule, SegmentTable
+from siteloom.templates.text_blocks import PageSegments, Segmenter
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from siteloom.core.model import Page
+    from siteloom.core.table_files import RowWriter
+    from siteloom.operations.context import Context
+    from siteloom.store.packs.page_reader import BlockPart, VersionPlace
+    from siteloom.store.store import Store
 # Temporary files are often in memory, so there is an end to this one: further pages are parsed again. It has
 # room for 44,000 pages such as those of SWDE.
 _MOST_WAITING = 500_000_000  # bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanRequest:
+    """Which pages to clean, what is made of each, and when a text is template.
+
+    The row of each page goes to `output` as soon as the page is cleaned.
+    """
+
+    site: str | None = None
+    form: CleanedForm = "blocks"
+    rule: SegmentRule = "share"
+    output: RowWriter | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CleanResult:
+    """How much of the text of each site is template, and why pages could not be cleaned."""
+
+    pages: int
+    sites: Mapping[str, SiteTally]
+    text_share: float
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+
+def clean(context: Context, request: CleanRequest) -> CleanResult:
+    """Count the pages that are new in the tables of their sites, then take the template out of all pages."""
+    store, progress = context.store, context.progress
+    if request.site is not None:
+        store.require_sites([request.site])
+    failures = Counter(context.unread)
+    sites: dict[str, SiteTally] = {}
+    progress.start("Looking at")
+    for cleaned in clean_store(
+        store,
+        site=request.site,
+        rule=request.rule,
+        form=request.form,
+        limits=context.settings.parse,
+        counted=progress.advance,
+    ):
+        progress.advance()
+        if isinstance(cleaned, Failure):
+            failures[cleaned.reason] += 1
+            continue
+        tally = sites.setdefault(cleaned.site, SiteTally())
+        tally.pages += 1
+        tally.add(cleaned.blocks)
+        if request.output is not None:
+            request.output.write(cleaned.row(request.form))
+    characters = sum(tally.characters for tally in sites.values())
+    template = sum(tally.template_characters for tally in sites.values())
+    return CleanResult(
+        pages=sum(tally.pages for tally in sites.values()),
+        sites=sites,
+        text_share=1 - template / characters if characters else 0.0,
+        failures=failures,
+    )
 
 
 class _WaitingPages:
@@ -85,7 +143,7 @@ def clean_store(
 ) -> Iterator[CleanedPage | Failure]:
     """The newest version of every page, or of one site's, cleaned; site by site, in the order of the packs.
 
-    First the versions that came since the last time are counted, of which `counted` is told.
+    First the versions that came since the last time are counted; `counted` is called for each of them.
     """
     if form == "main":
         check_extractor()

@@ -1,4 +1,4 @@
-"""cluster: find the templates of stored pages. Which pages of a cluster to annotate first."""
+"""cluster: find the templates of stored pages. template: what the pages of a cluster share."""
 
 from __future__ import annotations
 
@@ -7,25 +7,29 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from siteloom.core.model import Clustering
+from siteloom.core.errors import UsageError
+from siteloom.core.model import Clustering, Failure, Template
 from siteloom.core.settings import ParseSettings
+from siteloom.html.parser import parse
 from siteloom.operations.context import Context
-from siteloom.operations.ingest import note_failure
+from siteloom.operations.page_import import note_failure
 from siteloom.operations.request_fields import NOT_STORED, Site, Text
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.templates.clustering.methods import (
     SITE_METHODS,
-    checked_method,
+    check_method,
     cluster_features,
     describing_members,
-    joined,
+    join_clusterings,
     page_features,
-    renumbered,
+    renumber,
 )
+from siteloom.templates.essential_paths import PathRow, path_rows, tag_rows
 from siteloom.templates.sampling import sample_stream
 
 if TYPE_CHECKING:
-    from siteloom.core.model import Cluster, Failure, Page
+    from siteloom.core.model import Cluster, Page
+    from siteloom.html.parser import Element
     from siteloom.store.queries.runs import RunRecorder
     from siteloom.store.store import Store
     from siteloom.templates.clustering.methods import Method, PageFeatures
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterRequest:
-    """How many pages are in clusters; the members of `clustering` are indices into `addresses`."""
+    """The site whose pages are clustered, or all, and the method: see `siteloom.templates.clustering`."""
 
     site: Site | None = None
     method: Text = "vertex"
@@ -57,7 +61,7 @@ class ClusterResult:
 def cluster(context: Context, request: ClusterRequest) -> ClusterResult:
     """Find the templates of the pages of a site, or of all, and store them."""
     store, progress = context.store, context.progress
-    method = checked_method(request.method)
+    method = check_method(request.method)
     total = sum(summary.pages for summary in store.sites() if request.site in (None, summary.name))
     progress.start("Looking at", total)
     failures = Counter(context.unread)
@@ -79,6 +83,107 @@ def cluster(context: Context, request: ClusterRequest) -> ClusterResult:
         clustering=clustering,
         addresses=addresses,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateRequest:
+    """A cluster of the last clustering, or all; and what to read of up to a hundred pages of each.
+
+    Pages of SOURCE are clustered with `method` first.
+    """
+
+    cluster: str | None = None
+    method: str = "vertex"
+    with_paths: bool = False
+    with_tags: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageTag:
+    """How often a tag stands on a page, or with no URL on all pages, and on how many of them."""
+
+    url: str | None
+    tag: str
+    occurrences: int
+    support: int
+    essential: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterTemplate:
+    """What the pages of a cluster share: its essential paths, and if requested all paths and the tags.
+
+    `pages_read` counts the pages that paths and tags are from.
+    """
+
+    cluster: str
+    size: int
+    template: Template
+    pages_read: int
+    paths: tuple[PathRow, ...]
+    tags: tuple[PageTag, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateResult:
+    """The templates of clusters."""
+
+    templates: tuple[ClusterTemplate, ...]
+
+
+def template(context: Context, request: TemplateRequest) -> TemplateResult:
+    """Describe the templates of clusters: what their pages share."""
+    store = context.store
+    if context.sources:
+        method = check_method(request.method)
+        clustering, _ = cluster_store(store, method, limits=context.settings.parse)
+        if not clustering.clusters:
+            raise UsageError("No two of these pages were made alike: there is no template to show.")
+    clusters, addresses = stored_clusters(store, request.cluster)
+    return TemplateResult(
+        templates=tuple(_template(context, request, cluster, addresses) for cluster in clusters)
+    )
+
+
+def _template(
+    context: Context, request: TemplateRequest, cluster: Cluster, addresses: Sequence[PageAddress]
+) -> ClusterTemplate:
+    roots: dict[str, Element] = {}
+    if request.with_paths or request.with_tags:
+        for page in cluster_pages(context.store, cluster, addresses):
+            root = parse(page, context.settings.parse)
+            if not isinstance(root, Failure):
+                roots[page.url] = root
+    urls, trees = list(roots), list(roots.values())
+    return ClusterTemplate(
+        cluster=cluster.id,
+        size=cluster.size,
+        template=cluster.template,
+        pages_read=len(roots),
+        paths=tuple(path_rows(trees)) if request.with_paths else (),
+        tags=tuple(
+            PageTag(
+                url=None if row.page is None else urls[row.page],
+                tag=row.tag,
+                occurrences=row.occurrences,
+                support=row.support,
+                essential=row.essential,
+            )
+            for row in (tag_rows(trees) if request.with_tags else ())
+        ),
+    )
+
+
+def stored_clusters(store: Store, name: str | None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
+    """The clusters of the last clustering, or the named one, and the pages their members are indices of."""
+    if name is not None:
+        store.require_cluster(name)
+    clusters, pages = store.clusters(name)
+    if not clusters:
+        raise UsageError(
+            "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
+        )
+    return clusters, pages
 
 
 def cluster_store(
@@ -110,12 +215,12 @@ def cluster_store(
         for batch in batches:
             found, pages = _cluster_sites(store, batch, method, limits, run, on_page, on_failure)
             store.save_clusters(run.id, found.clusters, pages)
-            parts.append(renumbered(found, len(addresses)))
+            parts.append(renumber(found, len(addresses)))
             addresses += pages
             run.counts.update(
                 pages=len(pages), clusters=len(found.clusters), unclustered=len(found.unclustered)
             )
-    return joined(parts, len(addresses)), tuple(addresses)
+    return join_clusterings(parts, len(addresses)), tuple(addresses)
 
 
 def _cluster_sites(

@@ -62,6 +62,21 @@ def open_context(
 
 
 @contextmanager
+def source_context(
+    settings: Settings, sources: Sequence[PageSource], *, progress: Progress = SILENT
+) -> Iterator[Context]:
+    """A temporary workspace beside sources whose pages the operation reads as a stream."""
+    from siteloom.store.workspace_folder import open_store  # noqa: PLC0415 - databases are slow to load
+
+    with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
+        store = open_store(StoreSettings(workspace=folder), create=True)
+        try:
+            yield Context(store=store, settings=settings, progress=progress, sources=tuple(sources))
+        finally:
+            store.close()
+
+
+@contextmanager
 def temporary_context(
     settings: Settings,
     sources: Sequence[PageSource],
@@ -74,13 +89,13 @@ def temporary_context(
     Stages read pages in any order and more than once, which a stream cannot give. `names` are the sources as
     the user wrote them.
     """
-    from siteloom.operations.ingest import ingest  # noqa: PLC0415 - databases are slow to load
+    from siteloom.operations.page_import import import_pages  # noqa: PLC0415 - databases are slow to load
     from siteloom.store.workspace_folder import open_store  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
         store = open_store(StoreSettings(workspace=folder), create=True)
         try:
-            report = ingest(store, sources, jobs=settings.run.jobs, names=names)
+            report = import_pages(store, sources, jobs=settings.run.jobs, names=names)
             yield Context(
                 store=store,
                 settings=settings,

@@ -12,37 +12,27 @@ import json
 import os
 import pickle
 import re
-import shutil
-from collections import Counter
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
+from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import IO, TYPE_CHECKING, Protocol, Self, TextIO
 
 from siteloom import __version__
-from siteloom.core.atomic_files import sync_to_disk
+from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.errors import OutputError
 from siteloom.core.interrupts import held_back_interrupt
 from siteloom.core.model import Failure
 from siteloom.engines.local_engine import run_shards
-from siteloom.extraction.extractor import (
-    ShardExtraction,
-    ShardResult,
-    Tally,
-    add_tally,
-    tally_from,
-    tally_rows,
-)
+from siteloom.extraction.extraction_counts import ExtractionCounts, sum_of
+from siteloom.extraction.shard_extraction import ShardExtraction, ShardResult
 from siteloom.html.parser import PARSER
-from siteloom.operations.stored_wrappers import wrapper_texts_of_store
 from siteloom.sources.html_folder import HTML_SUFFIXES, INDEX_FILE, Folder
 from siteloom.sources.open_sources import place_on_disk
 from siteloom.sources.page_source import Items
-from siteloom.store.queries.records import ExtractedRow
-from siteloom.wrappers.named_wrappers import WrapperText, wrapper_texts_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Container, Generator, Iterable, Iterator, Sequence
@@ -52,6 +42,7 @@ if TYPE_CHECKING:
     from siteloom.sources.page_source import PageSource
     from siteloom.store.queries.records import Extraction
     from siteloom.store.store import Store
+    from siteloom.wrappers.matching import NamedWrapper
 
 _FINGERPRINT_BYTES = 16
 
@@ -61,7 +52,9 @@ _ITEMS_OF_A_SHARD = 256
 # The files of a folder journal.
 _MARK = "run"
 _LOCK = "lock"
-_OWN_FILE = re.compile(r"run|run\.tmp|lock|[0-9]{8,}\.(?:jsonl|tmp)")
+_SHARD = re.compile(r"[0-9]{8,}\.jsonl")
+# Version 1.0 wrote to files that ended in .tmp.
+_OWN_FILE = re.compile(rf"(?:run|{_SHARD.pattern})(?:\.unfinished)?|lock|run\.tmp|[0-9]{{8,}}\.tmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +80,7 @@ def shards_of(source: PageSource) -> Sequence[PageSource | Stream]:
 class Plan:
     """All that decides what an extraction gives: wrappers, limits, and the pages in shards."""
 
-    wrappers: Sequence[WrapperText]
+    wrappers: Sequence[NamedWrapper]
     limits: ParseSettings
     shards: Sequence[PageSource | Stream]
 
@@ -97,11 +90,14 @@ class Plan:
         return None if any(isinstance(shard, Stream) for shard in self.shards) else len(self.shards)
 
     def fingerprint(self, files: Iterable[Path] = ()) -> str:
-        """The same for plans that give the same; `files` are those of the pages, see `source_files`."""
-        return fingerprint((list(self.wrappers), self.limits), self.shards, files)
+        """Equal for plans that produce the same output; `files` are those of the pages: `source_files`."""
+        wrappers = [
+            (named.name, named.version, named.site, named.wrapper.to_json()) for named in self.wrappers
+        ]
+        return fingerprint((wrappers, self.limits), self.shards, files)
 
     def results(self, jobs: int, done: Container[int] = ()) -> Generator[tuple[int, ShardResult], None, None]:
-        """What comes of each shard that is not done yet, with its number, as soon as it is there."""
+        """The result of each shard that is not done yet, with its number, as soon as it is there."""
         left = ((number, shard) for number, shard in enumerate(self._cut()) if number not in done)
         return run_shards(partial(ShardExtraction, self.wrappers, self.limits), left, jobs)
 
@@ -169,8 +165,8 @@ class Journal(Protocol):
         ...
 
     @property
-    def tally(self) -> Tally:
-        """What was counted in the shards that were committed before."""
+    def counts(self) -> ExtractionCounts:
+        """The counts of the shards that are committed."""
         ...
 
     def commit(self, shard: int, result: ShardResult) -> None:
@@ -187,16 +183,13 @@ class Journal(Protocol):
 
 
 def run_extraction(
-    plan: Plan, journal: Journal, jobs: int, on_shard: Callable[[Tally], object] = lambda _: None
-) -> Tally:
-    """Do all shards that are not in the journal, and put them there; the tally is that of all shards."""
-    total: Tally = Counter(journal.tally)
+    plan: Plan, journal: Journal, jobs: int, on_shard: Callable[[int, ShardResult], object] = lambda *_: None
+) -> None:
+    """Extract all shards that are not in the journal, and put them there."""
     with closing(plan.results(jobs, frozenset(journal.done))) as results:
         for shard, result in results:
             journal.commit(shard, result)
-            add_tally(total, result.tally)
-            on_shard(result.tally)
-    return total
+            on_shard(shard, result)
 
 
 class StoreJournal:
@@ -207,25 +200,22 @@ class StoreJournal:
         self._extraction = extraction
         self.run_id = extraction.run_id
         self.done = set(extraction.done_summaries)
-        self.tally: Tally = Counter()
-        for summary in extraction.done_summaries.values():
-            add_tally(self.tally, tally_from(summary["tally"]))
-        self._total: Tally = Counter(self.tally)
-        self._count(self.tally)
-        extraction.sum_up = lambda: _summary(self._total)
+        self.counts = sum_of(
+            ExtractionCounts.from_rows(summary["tally"]) for summary in extraction.done_summaries.values()
+        )
+        self._update_run(self.counts)
+        extraction.sum_up = lambda: _summary(self.counts)
 
     def commit(self, shard: int, result: ShardResult) -> None:
         """Keep a result in one transaction."""
-        rows = [ExtractedRow(*line) for line in result.lines]
-        self._extraction.commit(shard, rows, result.failures, _summary(result.tally))
+        self._extraction.commit(shard, result.rows, result.failures, _summary(result.counts))
         self.done.add(shard)
-        add_tally(self._total, result.tally)
-        self._count(result.tally)
+        self.counts.add(result.counts)
+        self._update_run(result.counts)
 
-    def _count(self, tally: Tally) -> None:
+    def _update_run(self, counts: ExtractionCounts) -> None:
         """Add to the counts of the run, which `status` shows."""
-        failed = sum(count for key, count in tally.items() if key[0] == "failed")
-        self._extraction.counts.update(pages=tally["pages",], records=tally["records",], failed=failed)
+        self._extraction.counts.update(pages=counts.pages, records=counts.records, failed=counts.failed)
 
     def lines(self) -> Iterator[str]:
         """The records of the run in order."""
@@ -236,8 +226,8 @@ class StoreJournal:
         return self._store.failures(self._extraction.run_id)
 
 
-def _summary(tally: Tally) -> dict[str, object]:
-    return {"tally": tally_rows(tally)}
+def _summary(counts: ExtractionCounts) -> dict[str, object]:
+    return {"tally": counts.to_rows()}
 
 
 class FolderJournal:
@@ -246,37 +236,76 @@ class FolderJournal:
     A file has its numbers in the first line, then the records, then the failures, one a
     line. It appears complete or not at all. To be used in a `with` block: the folder is gone
     when that ends well, for what it holds is elsewhere then. Only one process can have it.
+    The folder may have come with others of someone else: nothing is read or written through links.
     """
 
     def __init__(self, folder: Path, fingerprint: str) -> None:
         self.folder = folder
         self.done: set[int] = set()
-        self.tally: Tally = Counter()
+        self.counts = ExtractionCounts()
+        self._files = ConfinedFolder(folder.parent)
         try:
+            folder.parent.stat()  # it is not made here
             _check_is_journal(folder)
-            folder.mkdir(exist_ok=True)
-            self._lock = _locked(folder)
-            mark = folder / _MARK
-            files = sorted(folder.glob("*.jsonl"))
-            if mark.is_file() and mark.read_text() == fingerprint:
-                for file in files:
-                    self._take_up(file)
-                return
-            for file in files:  # before the mark: they must never stand beside that of another run
-                file.unlink()
-            _write_whole(mark, [fingerprint])
+            self._files.make_folder(folder.name)
+            self._lock = self._locked()
+            with ExitStack() as on_failure:
+                on_failure.callback(self._lock.close)
+                self._begin(fingerprint)
+                on_failure.pop_all()
         except OSError as error:
             raise _unwritable(folder, error) from error
 
-    def _take_up(self, file: Path) -> None:
+    def _begin(self, fingerprint: str) -> None:
+        """Go on where a run with this fingerprint has stopped, or begin anew."""
+        files = [name for name in self._files.names(self.folder.name) if _SHARD.fullmatch(name)]
+        if self._marked_for(fingerprint):
+            for name in files:
+                self._take_up(name)
+            return
+        for name in files:  # before the mark: they must never stand beside that of another run
+            self._files.remove(self._name(name))
+        self._files.write(self._name(_MARK), fingerprint.encode())
+
+    def _name(self, name: str) -> str:
+        return f"{self.folder.name}/{name}"
+
+    def _open(self, name: str) -> TextIO:
+        return TextIOWrapper(self._files.open(self._name(name), "rb"), encoding="utf-8", newline="\n")
+
+    def _marked_for(self, fingerprint: str) -> bool:
+        """Whether the files are those of a run with this fingerprint."""
+        try:
+            with self._open(_MARK) as mark:
+                return mark.read(len(fingerprint) + 1) == fingerprint
+        except (FileNotFoundError, UnicodeDecodeError):
+            return False
+
+    def _locked(self) -> IO[bytes]:
+        """An open file that no other process can have; the system gives it back when this one ends."""
+        handle = self._files.open(self._name(_LOCK), "a+b")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_ours = os.path.samestat(os.fstat(handle.fileno()), os.lstat(self.folder / _LOCK))
+        except (BlockingIOError, FileNotFoundError):
+            is_ours = False
+        if not is_ours:  # or whoever had it has just removed it
+            handle.close()
+            raise OutputError(
+                f"Another process is extracting to {self.folder.with_suffix('')}: try again when it ends, "
+                "or give another -o."
+            )
+        return handle
+
+    def _take_up(self, name: str) -> None:
         """Count a shard as done, unless its file is damaged: then it is done again."""
         try:
-            with file.open(encoding="utf-8") as lines:
-                tally = tally_from(json.loads(next(lines))["tally"])
+            with self._open(name) as lines:
+                counts = ExtractionCounts.from_rows(json.loads(next(lines))["tally"])
         except (ValueError, KeyError, TypeError, StopIteration):
             return
-        self.done.add(int(file.stem))
-        add_tally(self.tally, tally)
+        self.done.add(int(name.partition(".")[0]))
+        self.counts.add(counts)
 
     def __enter__(self) -> Self:
         return self
@@ -286,21 +315,24 @@ class FolderJournal:
     ) -> None:
         if kind is None:
             # The lock last: whoever gets it finds nothing else that is about to go.
-            for file in self.folder.iterdir():
-                if file.name != _LOCK:
-                    file.unlink(missing_ok=True)
-            shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self._lock)
+            for name in self._files.names(self.folder.name):
+                if name != _LOCK:
+                    self._files.remove(self._name(name))
+            with suppress(OSError):
+                self._files.remove_tree(self.folder.name)
+        self._lock.close()
 
     def commit(self, shard: int, result: ShardResult) -> None:
         """Keep a result in a file of its own."""
-        header = {"records": len(result.lines), "tally": tally_rows(result.tally)}
-        lines = [json.dumps(header), *(line.content for line in result.lines)]
+        header = {"records": len(result.rows), "tally": result.counts.to_rows()}
+        lines = [json.dumps(header), *(row.content for row in result.rows)]
         lines += [json.dumps([one.url, one.reason, one.detail]) for one in result.failures]
         try:
             with held_back_interrupt():
-                _write_whole(self._file(shard), lines)
+                content = "\n".join(lines).encode("utf-8", "replace")
+                self._files.write(self._name(_file_of(shard)), content)
                 self.done.add(shard)
+                self.counts.add(result.counts)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
 
@@ -319,17 +351,18 @@ class FolderJournal:
                 if number >= records:
                     yield Failure(*json.loads(line))
 
-    def _file(self, shard: int) -> Path:
-        return self.folder / f"{shard:08}.jsonl"
-
     def _read(self, shard: int) -> tuple[int, Iterator[str]]:
         """How many records a file has, and its lines."""
         lines = self._lines(shard)
         return json.loads(next(lines))["records"], lines
 
     def _lines(self, shard: int) -> Iterator[str]:
-        with self._file(shard).open(encoding="utf-8", newline="\n") as lines:
+        with self._open(_file_of(shard)) as lines:
             yield from lines
+
+
+def _file_of(shard: int) -> str:
+    return f"{shard:08}.jsonl"
 
 
 def _check_is_journal(folder: Path) -> None:
@@ -346,51 +379,5 @@ def _check_is_journal(folder: Path) -> None:
         )
 
 
-def _locked(folder: Path) -> int:
-    """An open file that no other process can have; the system gives it back when this one ends."""
-    file = folder / _LOCK
-    handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_ours = file.exists() and os.path.samestat(os.fstat(handle), file.stat())
-    except BlockingIOError:
-        is_ours = False
-    if not is_ours:  # or whoever had it has just removed it
-        os.close(handle)
-        raise OutputError(
-            f"Another process is extracting to {folder.with_suffix('')}: try again when it ends, "
-            "or give another -o."
-        )
-    return handle
-
-
-def _write_whole(file: Path, lines: Iterable[str]) -> None:
-    temporary = file.with_suffix(".tmp")
-    with temporary.open("w", encoding="utf-8", errors="replace", newline="\n") as output:
-        output.write("\n".join(lines))
-        output.flush()
-        os.fsync(output.fileno())
-    temporary.replace(file)
-    sync_to_disk(file.parent)  # or the file may be gone after a power cut
-
-
 def _unwritable(folder: Path, error: OSError) -> OutputError:
     return OutputError(f"{folder} cannot be written: {error.strerror or error}.")
-
-
-def workspace_plan(
-    store: Store, limits: ParseSettings, site: str | None = None, files: Sequence[str] = ()
-) -> Plan:
-    """What is to be done with the pages of a workspace, or of a site, by its wrappers or those of files."""
-    if site is not None:
-        store.require_sites([site])
-    wrappers = wrapper_texts_of_files(files) if files else wrapper_texts_of_store(store)
-    return Plan(wrappers, limits, store.page_shards(site))
-
-
-@contextmanager
-def workspace_journal(store: Store, plan: Plan, site: str | None = None) -> Iterator[StoreJournal]:
-    """A run of extract in a workspace: one that was stopped, if the same plan began it, or a new one."""
-    arguments = {"site": site, "wrappers": [one.name for one in plan.wrappers]}
-    with store.extracting(arguments, plan.fingerprint()) as extraction:
-        yield StoreJournal(store, extraction)

@@ -1,23 +1,35 @@
-"""URLs by what they look like: how many of each shape, what differs among them, who extracts them."""
+"""urls: URLs grouped by shape, with what differs among them and the wrappers that extract them."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from html import unescape
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from siteloom.core.errors import UsageError
-from siteloom.core.urls import count_parts, url_shape
+from siteloom.core.errors import NotFound, UsageError
+from siteloom.core.urls import count_parts, oversized_url, url_shape
+from siteloom.operations.context import Context
+from siteloom.operations.stored_wrappers import readable
 from siteloom.sources.crawling.url_filters import checked_url
+from siteloom.store.queries.pages import PageUrl
+from siteloom.wrappers.matching import Matcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable
 
-    from siteloom.store.queries.pages import PageUrl
+    from siteloom.store.store import Store
+
+WrappersFor: TypeAlias = Callable[[str], Sequence[str]]
+"""Gives the names of the wrappers that have a pattern for a URL."""
+
+MOST_GROUPS = 10_000
+"""More groups are not listed at once."""
 
 # As many as a person looks at before opening one.
 _EXAMPLES = 3
@@ -26,7 +38,7 @@ _VALUES_SHOWN = 5
 _URLS_SPLIT = 200
 # Each part of an answer takes 36 µs and 1.4 kB of memory. Ten thousand shapes of two
 # parts have as many.
-_MOST_PARTS_TOLD = 20_000
+_MOST_PARTS = 20_000
 
 _WEB_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\^{|}\x00-\x1f]+", re.IGNORECASE)
 # What people write on a line without the scheme: a host, then perhaps more.
@@ -41,44 +53,126 @@ _TAG = re.compile(r"<[^<>]*>")
 _ENDS_OF_SENTENCES = ".,;:!?'\"*)]"
 
 
-class Part(BaseModel):
-    """A part of the URLs of a shape."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlPart:
+    """A part of the URLs of a group."""
 
     kind: Literal["host", "path", "query"]
-    name: str = Field(description="As it stands in the shape: # for numbers, * for any text.")
-    values: list[str] = Field(description="Some of the texts that stand there.")
+    name: Annotated[str, Field(description="As in the shape: # for numbers, * for any text.")]
+    values: Annotated[tuple[str, ...], Field(description="Some of the texts in this place.")]
     varies: bool
 
 
-class Named(BaseModel):
-    """How many of the URLs have to do with something of a name."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedCount:
+    """How many of the URLs belong to a wrapper or template."""
 
     name: str
     count: int
 
 
-class ShapeRow(BaseModel):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlGroup:
     """The URLs of one shape."""
 
     shape: str
     count: int
-    examples: list[str]
-    wrappers: list[Named] = Field(description="The wrappers with a pattern for some of the URLs.")
-    unmatched: int = Field(description="How many URLs no wrapper has a pattern for.")
-    templates: list[Named] = Field(description="The templates that some of the pages were made from.")
-    parts: list[Part] = Field(
-        description="The URLs in parts, with what differs from one to the next. "
-        "Empty for the last shapes if all shapes together have very many parts."
-    )
+    examples: tuple[str, ...]
+    wrappers: Annotated[
+        tuple[NamedCount, ...], Field(description="The wrappers with a pattern for some of the URLs.")
+    ]
+    unmatched: Annotated[int, Field(description="How many URLs no wrapper has a pattern for.")]
+    templates: Annotated[
+        tuple[NamedCount, ...], Field(description="The templates that some of the pages were made from.")
+    ]
+    parts: Annotated[
+        tuple[UrlPart, ...],
+        Field(
+            description="The URLs in parts, with what differs from one to the next. "
+            "Empty for the last shapes if all shapes together have very many parts."
+        ),
+    ]
+    urls: Annotated[
+        tuple[str, ...], Field(description="All URLs of the shape, if they were sent with the request.")
+    ] = ()
+    archived: Annotated[
+        int, Field(description="How many of the URLs that were sent have a page in the archive.")
+    ] = 0
 
 
-class ShapesOfUrls(BaseModel):
-    """URLs by shape."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlList:
+    """URLs grouped by shape."""
 
     urls: int
-    unmatched: int = Field(description="How many URLs no wrapper has a pattern for.")
+    unmatched: Annotated[int, Field(description="How many URLs no wrapper has a pattern for.")]
     shapes: int
-    rows: list[ShapeRow] = Field(description="The shapes of most URLs first.")
+    rows: Annotated[tuple[UrlGroup, ...], Field(description="The shapes with the most URLs first.")]
+    archived: Annotated[
+        int, Field(description="How many of the URLs that were sent have a page in the archive.")
+    ] = 0
+    lines_without: Annotated[
+        int, Field(description="How many lines of the text that was sent have no URL of a page.")
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListUrlsRequest:
+    """Which URLs to group: those of the pages of a site, or those in a text and a list.
+
+    Of a site, only URLs with all of the `words` are listed, and at most `limit` groups.
+    """
+
+    site: str | None = None
+    words: str = ""
+    limit: int = 200
+    text: str = ""
+    urls: tuple[str, ...] = ()
+
+
+def list_urls(context: Context, request: ListUrlsRequest) -> UrlList:
+    """Group URLs by shape, each group with the wrappers that would extract it."""
+    store = context.store
+    matcher = Matcher(readable(store.wrappers()))
+
+    def wrappers_for(url: str) -> list[str]:
+        return [wrapper.name for wrapper in matcher.by_url(url)]
+
+    if request.site is None:
+        return _list_given(store, request, wrappers_for)
+    if request.site not in store.page_urls.sites():
+        raise NotFound(f"There is no site {request.site}: the list of sites has all there are.")
+    return group_urls(store.page_urls.of_site(request.site), wrappers_for, request.words, request.limit)
+
+
+def _list_given(store: Store, request: ListUrlsRequest, wrappers_for: WrappersFor) -> UrlList:
+    """Group the URLs of a request; nothing of them is kept."""
+    for url in request.urls:
+        if failure := oversized_url(url):
+            raise UsageError(f"The URL {failure.url} is too large: {failure.detail}.")
+    in_text = urls_in_text(request.text)
+    urls = list(dict.fromkeys([*request.urls, *in_text.urls]))
+    if not urls:
+        raise UsageError("There is no URL in this: give one on each line, such as https://shop.example/p/1.")
+    archived = store.page_urls.stored(urls)
+    grouped = group_urls((PageUrl(url, None) for url in urls), wrappers_for, limit=MOST_GROUPS)
+    if grouped.shapes > MOST_GROUPS:
+        raise UsageError(
+            f"These URLs have {grouped.shapes:,} shapes, and at most {MOST_GROUPS:,} are told at once: "
+            "send fewer URLs at a time."
+        )
+    by_shape: dict[str, list[str]] = defaultdict(list)
+    for url in urls:
+        by_shape[url_shape(url)].append(url)
+    rows = tuple(
+        replace(
+            group,
+            urls=tuple(by_shape[group.shape]),
+            archived=len(archived.intersection(by_shape[group.shape])),
+        )
+        for group in grouped.rows
+    )
+    return replace(grouped, rows=rows, archived=len(archived), lines_without=in_text.lines_without)
 
 
 class UrlsInText(NamedTuple):
@@ -88,7 +182,7 @@ class UrlsInText(NamedTuple):
     lines_without: int
 
 
-def found_urls(text: str) -> UrlsInText:
+def urls_in_text(text: str) -> UrlsInText:
     """The web addresses in a text: in its lines and sentences, in links of HTML and in a sitemap."""
     if _DOCUMENT.search(text):
         return UrlsInText(list(dict.fromkeys(_urls_in_markup(text))), 0)
@@ -131,40 +225,40 @@ def _only_pages(addresses: Iterable[str]) -> list[str]:
     return pages
 
 
-def shapes_of_urls(
-    pages: Iterable[PageUrl], wrappers_for: Callable[[str], Sequence[str]], words: str = "", limit: int = 200
-) -> ShapesOfUrls:
-    """URLs by shape, of those only that have all words in them.
+def group_urls(
+    pages: Iterable[PageUrl], wrappers_for: WrappersFor, words: str = "", limit: int = 200
+) -> UrlList:
+    """Group URLs by shape, of those only that contain all words.
 
-    `wrappers_for` gives the names of the wrappers that have a pattern for a URL. At most `limit` shapes are
-    told of.
+    `wrappers_for` gives the names of the wrappers that have a pattern for a URL. At most `limit` groups are
+    listed.
     """
-    wanted = words.casefold().split()
+    required = words.casefold().split()
     shapes: dict[str, _Shape] = {}
     for page in pages:
-        if wanted and not all(word in page.url.casefold() for word in wanted):
+        if required and not all(word in page.url.casefold() for word in required):
             continue
         name = url_shape(page.url)
         shape = shapes.get(name)
         if shape is None:
             shape = shapes[name] = _Shape(name)
         shape.add(page, wrappers_for(page.url))
-    rows = sorted(shapes.values(), key=lambda shape: (-shape.count, shape.name))
-    parts_left = _MOST_PARTS_TOLD
-    told = []
-    for shape in rows[:limit]:
+    largest = sorted(shapes.values(), key=lambda shape: (-shape.count, shape.name))
+    parts_left = _MOST_PARTS
+    rows = []
+    for shape in largest[:limit]:
         parts_left -= count_parts(shape.name)
-        told.append(shape.row(with_parts=parts_left >= 0))
-    return ShapesOfUrls(
-        urls=sum(shape.count for shape in rows),
-        unmatched=sum(shape.unmatched for shape in rows),
-        shapes=len(rows),
-        rows=told,
+        rows.append(shape.group(with_parts=parts_left >= 0))
+    return UrlList(
+        urls=sum(shape.count for shape in largest),
+        unmatched=sum(shape.unmatched for shape in largest),
+        shapes=len(largest),
+        rows=tuple(rows),
     )
 
 
 class _Shape:
-    """The URLs of a shape as they are counted; only some of them are kept."""
+    """Counts the URLs of a shape, and keeps only some of them."""
 
     __slots__ = ("_some", "_templates", "_wrappers", "count", "name", "unmatched")
 
@@ -177,6 +271,7 @@ class _Shape:
         self._some: list[str] = []
 
     def add(self, page: PageUrl, wrappers: Sequence[str]) -> None:
+        """Count a URL, with the wrappers that have a pattern for it."""
         self.count += 1
         for wrapper in wrappers:
             self._wrappers[wrapper] += 1
@@ -187,24 +282,25 @@ class _Shape:
         if len(self._some) < _URLS_SPLIT:
             self._some.append(page.url)
 
-    def row(self, *, with_parts: bool) -> ShapeRow:
-        return ShapeRow(
+    def group(self, *, with_parts: bool) -> UrlGroup:
+        """What was counted."""
+        return UrlGroup(
             shape=self.name,
             count=self.count,
-            examples=self._some[:_EXAMPLES],
+            examples=tuple(self._some[:_EXAMPLES]),
             wrappers=_named(self._wrappers),
             unmatched=self.unmatched,
             templates=_named(self._templates),
-            parts=_parts(self.name, self._some) if with_parts else [],
+            parts=_parts(self.name, self._some) if with_parts else (),
         )
 
 
-def _named(counts: Counter[str]) -> list[Named]:
-    return [Named(name=name, count=count) for name, count in counts.most_common()]
+def _named(counts: Counter[str]) -> tuple[NamedCount, ...]:
+    return tuple(NamedCount(name=name, count=count) for name, count in counts.most_common())
 
 
-def _parts(shape: str, urls: Sequence[str]) -> list[Part]:
-    """The host, the steps of the path and the keys of the query, each with what stands there."""
+def _parts(shape: str, urls: Sequence[str]) -> tuple[UrlPart, ...]:
+    """The host, the steps of the path and the keys of the query, each with the texts in its place."""
     path, _, query = shape.partition("?")
     split = [_split(url) for url in urls]
     parts = [
@@ -213,12 +309,12 @@ def _parts(shape: str, urls: Sequence[str]) -> list[Part]:
         if name or place == 0
     ]
     keys = query.split("&") if query else []
-    return parts + [_part("query", key, [values.get(key, "") for _, values in split]) for key in keys]
+    return (*parts, *(_part("query", key, [values.get(key, "") for _, values in split]) for key in keys))
 
 
-def _part(kind: Literal["host", "path", "query"], name: str, texts: Iterable[str]) -> Part:
-    different = list(dict.fromkeys(texts))
-    return Part(kind=kind, name=name, values=different[:_VALUES_SHOWN], varies=len(different) > 1)
+def _part(kind: Literal["host", "path", "query"], name: str, texts: Iterable[str]) -> UrlPart:
+    different = tuple(dict.fromkeys(texts))
+    return UrlPart(kind=kind, name=name, values=different[:_VALUES_SHOWN], varies=len(different) > 1)
 
 
 def _split(url: str) -> tuple[list[str], dict[str, str]]:

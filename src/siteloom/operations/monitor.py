@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from siteloom.core.errors import UsageError
 from siteloom.core.model import Failure, Page, Resource, Skipped
 from siteloom.core.urls import site_of
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.stored_wrappers import newest_pages
 from siteloom.operations.watch import chosen_watches, stored_watch
 from siteloom.sources.crawling.crawl_source import NOT_MODIFIED, Crawl
@@ -87,7 +87,7 @@ def fetch_watched(
     outcomes: dict[str, str] = {}
     for site, addresses in by_site.items():
         visit = _StoredVisit(store, addresses, settings, renders, outcomes)
-        ingest(
+        import_pages(
             store,
             [visit],
             site=site,

@@ -22,7 +22,7 @@ from siteloom.operations.watch import finish_watching, go_on_watching, have_drif
 from siteloom.store.queries.watches_and_repairs import NewVersion
 from siteloom.store.queries.wrappers import WITHDRAWN
 from siteloom.templates.clustering.methods import cluster, cluster_footprints
-from siteloom.templates.footprint import extended, united
+from siteloom.templates.footprint import extend_footprint, merge_footprints
 from siteloom.wrappers.page_layouts import MOST_EARLIER
 from siteloom.wrappers.wrapper import Wrapper
 
@@ -220,7 +220,7 @@ def _relearned(
         clusters = cluster(fresh, method="vertex").clusters if others else ()
         found = _reused_other(named, others, clusters, records, fresh) or found
     tested = cluster_footprints(page for page in fresh if page.url in found.pages)
-    footprint = extended(found.wrapper.footprint, united(tested))
+    footprint = extend_footprint(found.wrapper.footprint, merge_footprints(tested))
     return replace(found, wrapper=replace(found.wrapper, footprint=footprint))
 
 

@@ -1,19 +1,18 @@
-"""Search in a store: the index brought up to date, then asked."""
+"""search: find pages and records by words. Bring the index up to date."""
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from siteloom.core.errors import UsageError
 from siteloom.core.model import Failure
-from siteloom.core.settings import ParseSettings
 from siteloom.core.wording import some_names
 from siteloom.extraction.search_documents import (
     AttributeCounts,
@@ -22,18 +21,20 @@ from siteloom.extraction.search_documents import (
     record_document,
     unreadable_document,
 )
-from siteloom.extraction.search_query import LOOKED_AT, best_first, parse_query, shown_hit
+from siteloom.extraction.search_query import Hit, best_first, parse_query, shown_hit
 from siteloom.html.parser import parse
 from siteloom.html.time_limit import within
 from siteloom.operations.clean import count_versions, segment_table
 from siteloom.store.queries.clusters import PageAddress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     from siteloom.core.model import FoundDocument, IndexDocument, Page
-    from siteloom.extraction.search_query import Hit, Query
+    from siteloom.core.settings import ParseSettings
+    from siteloom.extraction.search_query import Query
+    from siteloom.operations.context import Context
     from siteloom.store.queries.runs import RunRecorder
     from siteloom.store.queries.search_index import NewestVersion
     from siteloom.store.store import Store
@@ -41,22 +42,32 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-_GROWN = 2  # so many times as large, a table knows more of the template
+_REINDEXED_AT = 2  # so many times as large, a table knows more of the template
 
 
-class IndexUpdate(NamedTuple):
-    """What an update of the index did, in pages and records; and how many could not be read, by reason."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateIndexRequest:
+    """The index is always brought up to date as a whole."""
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateIndexResult:
+    """How many pages and records were indexed or removed from the index, and why pages could not be read.
+
+    Nothing was to be done if there was no `run`.
+    """
+
+    run: int | None = None
     added_pages: int = 0
     removed_pages: int = 0
     added_records: int = 0
     removed_records: int = 0
-    failures: Mapping[str, int] = MappingProxyType({})
+    failures: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What is looked for: words as a person types them, and where.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchRequest:
+    """Words as a person types them, where to search for them, and which of the hits to return.
 
     With an attribute, only records are found, by the words in its values.
     """
@@ -66,69 +77,74 @@ class Search:
     cluster: str | None = None
     attribute: str | None = None
     kind: Literal["page", "record"] | None = None
+    first: int = 0
+    count: int = 10
 
 
-class SearchResult(NamedTuple):
-    """The best hits first; they have some of the words only if nothing has all of them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facets:
+    """How many hits there are in each site, cluster and kind, and with the words in each attribute."""
 
-    hits: tuple[Hit, ...]
-    has_all_words: bool
-
-
-MOST_FOUND = 200
-"""So many finds are looked through at a time: more than anyone does, and few enough to count them at once."""
-
-
-class Facets(NamedTuple):
-    """How many finds are of each site, cluster and kind; of records, with the words in each attribute."""
-
-    site: Counter[str]
-    cluster: Counter[str]
-    kind: Counter[Literal["page", "record"]]
-    attribute: Counter[str]
+    site: Mapping[str, int]
+    cluster: Mapping[str, int]
+    kind: Mapping[str, int]
+    attribute: Mapping[str, int]
 
 
-class SearchPage(NamedTuple):
-    """Some hits of those that were looked through, of which the facets tell."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The hits that were asked for, the best first.
+
+    They have some of the words only if nothing has all of them. The facets count the `total` of hits that
+    were ranked; there are more if that `is_limited`. Without `is_index_current` there are pages or records
+    that were not searched.
+    """
 
     hits: tuple[Hit, ...]
     has_all_words: bool
-    looked_through: int
+    total: int
+    is_limited: bool
+    is_index_current: bool
     facets: Facets
 
 
-def update_index(
-    store: Store,
-    *,
-    limits: ParseSettings = ParseSettings(),
-    on_page: Callable[[int], None] = lambda _: None,
-) -> IndexUpdate:
-    """Index the pages and records that are new, and take out those that are outdated.
+MOST_RANKED = 200
+"""So many hits are ranked and counted: more than anyone looks through. More only if they are asked for."""
 
-    Nothing is written, and no lock taken, if there is nothing to do. It raises StoreBusy if
-    another process is writing; what is indexed can be searched all the same. `on_page` is told of
-    pages that are looked at: a new one is counted for the template of its site first, then indexed.
+
+def update_index(context: Context, _: UpdateIndexRequest = UpdateIndexRequest()) -> UpdateIndexResult:
+    """Index the pages and records that are new, and remove those that are outdated.
+
+    Nothing is written, and no lock taken, if there is nothing to do. It raises StoreBusy if another process
+    is writing; what is indexed can be searched all the same.
     """
+    store, progress, limits = context.store, context.progress, context.settings.parse
     index = store.search_index
     if index.is_current():
-        return IndexUpdate()
+        return UpdateIndexResult()
+    # Each page is counted for the template of its site, then indexed. There are more if a site is reindexed.
+    progress.start("Indexing", 2 * index.unindexed_count() or None, unit="step")
     with store.recording("search", {}) as run:
         index.make_ready()
         removed_pages = index.remove_outdated_pages()
         added_pages = 0
         for site, missing in groupby(index.unindexed_pages(), key=attrgetter("site")):
-            added, replaced = _index_site(store, site, list(missing), limits, run, on_page)
+            added, replaced = _index_site(store, site, list(missing), limits, run, progress.advance)
             added_pages += added
             removed_pages += replaced
         added_records = removed_records = 0
         if not index.has_newest_records():
             added_records, removed_records = index.replace_records(_record_documents(store))
         failures = dict(run.failures_by_reason)
-        added_pages -= sum(failures.values())
-        update = IndexUpdate(added_pages, removed_pages, added_records, removed_records, failures)
-        run.counts.update({name: count for name, count in update._asdict().items() if name != "failures"})
-    _log.info("index: %s", update)
-    return update
+        counts = {
+            "added_pages": added_pages - sum(failures.values()),
+            "removed_pages": removed_pages,
+            "added_records": added_records,
+            "removed_records": removed_records,
+        }
+        run.counts.update(counts)
+    _log.info("index: %s, failures: %s", counts, failures)
+    return UpdateIndexResult(run=run.id, failures=failures, **counts)
 
 
 def _index_site(
@@ -141,7 +157,7 @@ def _index_site(
 ) -> tuple[int, int]:
     """Index pages of a site; returns how many, and how many of them had been before.
 
-    A young table knows little of the template. So when it has grown to the double, all pages are indexed
+    A young table knows little of the template. So when it has doubled, all pages are indexed
     anew; those that are missing come last, so that it begins again if it is killed. As each time there are
     twice as many, this takes no longer than indexing all of them once more.
     """
@@ -149,11 +165,11 @@ def _index_site(
     count_versions(store, site, limits, on_page)
     table = segment_table(store, site)
     counted = table.counts().pages
-    is_grown = counted >= _GROWN * index.counted_pages(site)
-    outdated = index.indexed_pages(site) if is_grown else []
+    is_reindexed = counted >= _REINDEXED_AT * index.counted_pages(site)
+    outdated = index.indexed_pages(site) if is_reindexed else []
     pages = outdated + missing
     index.add_pages(_page_documents(store, site, pages, table, limits, run, on_page))
-    if is_grown:
+    if is_reindexed:
         index.set_counted_pages(site, counted)
     return len(pages), len(outdated)
 
@@ -195,68 +211,65 @@ def _record_documents(store: Store) -> Iterator[IndexDocument]:
         yield record_document(site, row, counts)
 
 
-def search_store(store: Store, search: Search, limit: int = 10) -> SearchResult:
-    """What the index has for a search; it is not brought up to date before."""
-    query, found, has_all_words = _find(store, search, limit)
-    return SearchResult(_shown(found[:limit], query, search), has_all_words)
-
-
-def look_through(store: Store, search: Search, first: int, count: int) -> SearchPage:
-    """Some of the best finds, from the first on, and what there is among all that are looked through."""
-    query, found, has_all_words = _find(store, search, MOST_FOUND)
-    hits = _shown(found[first : first + count], query, search)
-    return SearchPage(hits, has_all_words, len(found), _facets(found, query, search))
-
-
-def _find(store: Store, search: Search, limit: int) -> tuple[Query, list[FoundDocument], bool]:
-    """What is asked for, finds up to the limit or a few more, and whether they have all words."""
-    query = check_search(store, search)
-    if search.attribute is not None:
-        _check(search.attribute, "attribute", store.search_index.attributes())
+def search(context: Context, request: SearchRequest) -> SearchResult:
+    """Find pages and records by words in the index, which is not brought up to date before."""
+    index = context.store.search_index
+    query = check_search(context.store, request)
+    if request.attribute is not None:
+        _check(request.attribute, "attribute", index.attributes())
+    limit = max(request.first + request.count, MOST_RANKED)
     for takes_any in (False, True):
-        found = store.search_index.search(
+        documents = index.search(
             query.wanted,
             query.unwanted,
             takes_any=takes_any,
-            site=search.site,
-            cluster=search.cluster,
-            attribute=search.attribute,
-            kind=search.kind,
-            limit=max(limit, LOOKED_AT),
+            site=request.site,
+            cluster=request.cluster,
+            attribute=request.attribute,
+            kind=request.kind,
+            limit=limit,
         )
-        if found:
+        if documents:
             break
-    return query, best_first(found, query.wanted, search.attribute), not takes_any
-
-
-def _shown(found: Sequence[FoundDocument], query: Query, search: Search) -> tuple[Hit, ...]:
-    return tuple(shown_hit(*one, query.wanted, search.attribute) for one in found)
-
-
-def _facets(found: Sequence[FoundDocument], query: Query, search: Search) -> Facets:
-    records = _shown([one for one in found if one.document.kind == "record"], query, search)
-    return Facets(
-        Counter(one.document.site for one in found),
-        Counter(one.cluster for one in found if one.cluster is not None),
-        Counter(one.document.kind for one in found),
-        Counter(attribute for hit in records for attribute in hit.attributes),
+    ranked = best_first(documents, query.wanted, request.attribute)
+    return SearchResult(
+        hits=_shown(ranked[request.first : request.first + request.count], query, request),
+        has_all_words=not takes_any,
+        total=len(ranked),
+        is_limited=len(ranked) >= limit,
+        is_index_current=index.is_current(),
+        facets=_facets(ranked, query, request),
     )
 
 
-def check_search(store: Store, search: Search) -> Query:
-    """Refuse a search that can find nothing, whatever is indexed; returns what is asked for."""
-    query = parse_query(search.text)
-    if search.kind == "page" and search.attribute is not None:
+def _shown(ranked: Sequence[FoundDocument], query: Query, request: SearchRequest) -> tuple[Hit, ...]:
+    return tuple(shown_hit(*document, query.wanted, request.attribute) for document in ranked)
+
+
+def _facets(ranked: Sequence[FoundDocument], query: Query, request: SearchRequest) -> Facets:
+    records = _shown([one for one in ranked if one.document.kind == "record"], query, request)
+    return Facets(
+        site=Counter(one.document.site for one in ranked),
+        cluster=Counter(one.cluster for one in ranked if one.cluster is not None),
+        kind=Counter(one.document.kind for one in ranked),
+        attribute=Counter(attribute for hit in records for attribute in hit.attributes),
+    )
+
+
+def check_search(store: Store, request: SearchRequest) -> Query:
+    """Refuse a search that can find nothing, whatever is indexed; returns the words to look for."""
+    query = parse_query(request.text)
+    if request.kind == "page" and request.attribute is not None:
         raise UsageError("Only records have attributes: leave out the attribute, or search records.")
-    if search.site is not None:
-        _check(search.site, "site", store.page_urls.sites())
-    if search.cluster is not None:
-        store.require_cluster(search.cluster)
+    if request.site is not None:
+        _check(request.site, "site", store.page_urls.sites())
+    if request.cluster is not None:
+        store.require_cluster(request.cluster)
     return query
 
 
-def _check(name: str, what: str, known: Sequence[str]) -> None:
-    if name not in known:
+def _check(name: str, kind: str, names: Sequence[str]) -> None:
+    if name not in names:
         raise UsageError(
-            f"There is no {what} {name} to search in: there are {some_names(known) or 'none yet'}."
+            f"There is no {kind} {name} to search in: there are {some_names(names) or 'none yet'}."
         )

@@ -14,11 +14,12 @@ from siteloom.maintenance.wrapper_repair import MOST_PAGES
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.templates.url_patterns import matches
 from siteloom.wrappers.matching import Matcher
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.named_wrappers import read_wrapper
 from siteloom.wrappers.safe_patterns import tells_pages_apart
+from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from siteloom.core.model import Page
@@ -45,7 +46,18 @@ def stored_wrappers(store: Store, names: Collection[str] = ()) -> list[StoredWra
 
 def loaded(stored: StoredWrapper) -> NamedWrapper:
     """A stored wrapper, ready for use."""
-    return WrapperText(stored.name, stored.version, stored.text).loaded()
+    return read_wrapper(stored.name, stored.version, stored.text, stored.site)
+
+
+def wrapper_of_cluster(store: Store, cluster: str, urls: Sequence[str]) -> Wrapper | None:
+    """The wrapper of a cluster: that of its name, or the one that most of these pages are extracted by."""
+    stored = {wrapper.name: wrapper for wrapper in store.wrappers()}
+    if cluster not in stored:
+        counts = Counter(name for name in store.wrappers_of(urls).values() if name in stored)
+        if not counts:
+            return None
+        cluster = counts.most_common(1)[0][0]
+    return Wrapper.from_json(stored[cluster].text)
 
 
 class PagesByWrapper(NamedTuple):
@@ -144,9 +156,9 @@ def _record(row: Mapping[str, Any]) -> Record:
     return Record(row["url"], {name: tuple(texts) for name, texts in row["values"].items()}, {}, {})
 
 
-def wrapper_texts_of_store(store: Store) -> list[WrapperText]:
-    """The newest version of each wrapper of a workspace."""
-    found = [WrapperText(one.name, one.version, one.text, one.site) for one in store.wrappers()]
-    if not found:
+def wrappers_of_store(store: Store, *, tell: Callable[[str], object] | None = None) -> list[NamedWrapper]:
+    """The newest version of each wrapper of a workspace, ready for use; for `tell` see `read_wrapper`."""
+    stored = store.wrappers()
+    if not stored:
         raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
-    return found
+    return [read_wrapper(row.name, row.version, row.text, row.site, tell=tell) for row in stored]

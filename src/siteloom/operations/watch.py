@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import asdict, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from siteloom.core.errors import StoreError, UsageError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from siteloom.core.model import Change, Page
     from siteloom.maintenance.change_tests import Checkup
     from siteloom.maintenance.watched_pages import Watch
+    from siteloom.operations.context import Context
     from siteloom.operations.monitor import Fetched
     from siteloom.operations.stored_wrappers import PagesByWrapper
     from siteloom.store.queries.runs import RunRecorder
@@ -312,3 +314,37 @@ def go_on_watching(store: Store, name: str) -> None:
 def have_drifted(drifted: int, compared: int) -> bool:
     """Whether so many of the pages look different that the wrapper should know them."""
     return drifted > _MANY_DRIFTED * compared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedWrapper:
+    """A wrapper whose watched pages were chosen; `reason` says why there are none."""
+
+    wrapper: str
+    version: int | None
+    watched_pages: int
+    reason: str = ""
+    warning: str = ""
+
+
+def watch_new_version(context: Context, wrapper: str) -> WatchedWrapper | None:
+    """Choose the watched pages of a wrapper that is new or has another version than the one that is watched.
+
+    Learning, accepting a repair and rolling back end with this. The new version is in force already, so an
+    interrupt only ends the choice: returns None, and the next check catches up. Also returns None if nothing
+    was to be done.
+    """
+    store = context.store
+    with suppress(KeyboardInterrupt):
+        if wrapper in store.watched() and not _is_watch_outdated(store, wrapper):
+            return None
+        context.progress.start("Choosing pages to watch", 1, "wrapper")
+        watched = watch_again(store, wrapper) or watch_wrappers(store, [wrapper])[0]
+        return WatchedWrapper(
+            wrapper=watched.wrapper,
+            version=watched.version,
+            watched_pages=len(watched.watch.bellwethers) if watched.watch else 0,
+            reason=watched.reason,
+            warning=watched.warning,
+        )
+    return None

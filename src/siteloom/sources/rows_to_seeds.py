@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from siteloom.core.errors import UsageError
 from siteloom.core.model import LONGEST_SOURCE, Failure, Seed, Skipped
+from siteloom.core.urls import oversized_url
 from siteloom.sources.seed_tables import BadRow, Rows, open_table
 from siteloom.sources.seed_values import normalize_blanks, shown_text, texts_of, value_text
 
@@ -104,6 +105,8 @@ def _seeds(
             seed = row if isinstance(row, BadRow) else seed_of(row, source or table.name)
         except UsageError as error:
             seed = BadRow("bad value", str(error).removesuffix("."))
+        if isinstance(seed, Seed) and (failure := oversized_url(seed.url)):
+            seed = BadRow(failure.reason, failure.detail)
         if isinstance(seed, BadRow):
             on_problem(Failure(f"{table.place}{number}", seed.reason, seed.detail))
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,7 +25,7 @@ from siteloom.core.remote_files import (
     without_query,
 )
 from siteloom.core.settings import without_passwords
-from siteloom.core.sqlite_journals import journal_fault
+from siteloom.core.sqlite_files import engine_for
 from siteloom.core.table_files import (
     LARGEST_ROWS,
     in_microseconds,
@@ -37,8 +38,7 @@ from siteloom.core.wording import some_names
 from siteloom.sources.seed_values import normalize_blanks
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from sqlalchemy import URL, Engine
 
@@ -277,30 +277,20 @@ def _engine(url: URL) -> Engine:
 
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
-    is_sqlite = url.get_backend_name() == "sqlite"
-    if is_sqlite and not Path(url.database or "").is_file():
-        raise SourceError(f"There is no file {url.database}: check the path.")  # SQLite would create it
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        raise SourceError(f"There is no file {url.database}: check the path.")  # SQLite would make one
     try:
-        engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+        return engine_for(url, partial(_refused, url), poolclass=sqlalchemy.NullPool)
     except (ImportError, sqlalchemy.exc.NoSuchModuleError) as error:
         if url.get_backend_name() == "postgresql":
             raise MissingExtra("PostgreSQL", "postgres") from error
         raise SourceError(f"{url.drivername} databases need a driver that is not installed.") from error
     except (sqlalchemy.exc.ArgumentError, ValueError):
         raise _bad_address() from None
-    if is_sqlite:
-        sqlalchemy.event.listen(engine, "do_connect", _check_journal)
-        sqlalchemy.event.listen(engine, "connect", _trust_no_view)
-    return engine
 
 
-def _check_journal(_dialect: Any, _record: Any, places: Sequence[str], _options: Any) -> None:
-    if fault := journal_fault(Path(places[0])):
-        raise SourceError(f"The database {places[0]} is not opened: {fault}")
-
-
-def _trust_no_view(connection: sqlite3.Connection, _: Any) -> None:
-    connection.execute("PRAGMA trusted_schema=OFF")  # views from untrusted files must not call functions
+def _refused(url: URL, fault: str) -> SourceError:
+    return SourceError(f"The database {url.database} is not opened: {fault}")
 
 
 def _sql_rows(engine: Engine, name: str, schema: str) -> NumberedRows:

@@ -46,11 +46,11 @@ from siteloom.store.queries.record_filters import (
     magnitude,
     matching_records,
 )
-from siteloom.store.queries.records import ExtractedRow, Extraction, StoredRecord
+from siteloom.store.queries.records import Extraction, StoredRecord
 from siteloom.store.queries.run_history import RunHistory
 from siteloom.store.queries.runs import Run, RunRecorder
 from siteloom.store.queries.search_index import NewestVersion, SearchIndex
-from siteloom.store.queries.seeds import GrownSite, GrownState, SeedCounts, SeedSource
+from siteloom.store.queries.seeds import SeedCounts, SeedSource, SiteState, StoredSiteOutcome
 from siteloom.store.queries.segments import CountedSegments, UncountedVersion
 from siteloom.store.queries.sites import Site
 from siteloom.store.queries.watches_and_repairs import (
@@ -86,11 +86,8 @@ __all__ = [
     "EntityFilter",
     "ErasureResult",
     "ErasureTargets",
-    "ExtractedRow",
     "Extraction",
     "FoundDocument",
-    "GrownSite",
-    "GrownState",
     "IntegrityProblem",
     "Job",
     "JobEnd",
@@ -124,12 +121,14 @@ __all__ = [
     "SeedCounts",
     "SeedSource",
     "Site",
+    "SiteState",
     "Sorting",
     "Store",
     "StoredCheck",
     "StoredEntity",
     "StoredRecord",
     "StoredRepair",
+    "StoredSiteOutcome",
     "StoredWatch",
     "StoredWrapper",
     "TableRow",

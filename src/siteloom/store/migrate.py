@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
-from sqlalchemy import inspect, text
+from sqlalchemy import Text, column, func, inspect, select, table, text
 
 from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.database import VERSION_TABLE
 from siteloom.core.errors import StoreError, StoreTooNew
+from siteloom.core.sqlite_files import open_sqlite, sqlite_file
 from siteloom.core.wording import shortened
 from siteloom.store import schema
 
@@ -21,7 +24,10 @@ if TYPE_CHECKING:
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
 _LONGEST_STEP = 40  # that a sentence shows; ours have four digits
+_BACKUP = ".before-"  # what stands behind the name of the database, in that of its backup
+_UNFINISHED = ".unfinished-"
 _SCHEMA = "siteloom_before_"  # of a backup in PostgreSQL
+_BYTES_OF_NAME = 8
 
 
 def has_tables(engine: Engine) -> bool:
@@ -90,41 +96,108 @@ def _config() -> Config:
 def _back_up(engine: Engine, revision: str) -> str:
     """Copy the tables: to an SQLite file beside the old one, to a schema of their own in PostgreSQL."""
     if engine.dialect.name == "sqlite":
-        file = str(engine.url.database)
-        copy = f"{file}.before-{revision}"
+        file = sqlite_file(engine.url)
+        copy = file.with_name(f"{file.name}{_BACKUP}{revision}")
         try:
-            ConfinedFolder(Path(file).parent).open(Path(copy).name, "ab").close()  # for its owner alone
-            with closing(sqlite3.connect(file)) as source, closing(sqlite3.connect(copy)) as target:
-                source.backup(target)
+            _copy_to_file(file, copy)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(
                 f"The workspace must be upgraded, but no backup can be made at {copy}: {error}."
             ) from error
-        return copy
+        return str(copy)
     with engine.begin() as connection:
-        return _copy_to_schema(connection, f"{_SCHEMA}{revision}")
+        return _copy_to_schema(connection, revision)
+
+
+def _copy_to_file(file: Path, copy: Path) -> None:
+    """Copy a database to a file that appears as a whole.
+
+    It is written under a name that no one can know before, so that no journal waits beside it.
+    """
+    folder = ConfinedFolder(file.parent)
+    for left in folder.names():  # by a process that was killed, or put there for what will open the copy
+        if left.startswith(f"{copy.name}{_UNFINISHED}") or left in _beside(copy.name):
+            folder.remove(left)
+    unfinished = f"{copy.name}{_UNFINISHED}{uuid4().hex}"
+    try:
+        folder.open(unfinished, "xb").close()  # for its owner alone
+        with (
+            closing(open_sqlite(file, StoreError)) as source,
+            closing(open_sqlite(file.with_name(unfinished), StoreError)) as target,
+        ):
+            source.backup(target)
+        folder.sync(unfinished)
+        folder.rename(unfinished, copy.name)
+        folder.sync()
+    finally:
+        for left in (unfinished, *_beside(unfinished)):
+            folder.remove(left)
+
+
+def _beside(database: str) -> tuple[str, ...]:
+    """The names of what SQLite keeps beside a database."""
+    return tuple(f"{database}{ending}" for ending in ("-journal", "-wal", "-shm"))
 
 
 def remove_backups(engine: Engine) -> None:
     """Remove the backups that upgrades have made: they do not fit packs that were written anew since."""
     if engine.dialect.name == "sqlite":
-        file = Path(str(engine.url.database))
-        for backup in file.parent.glob(f"{file.name}.before-*"):
-            backup.unlink()
+        file = sqlite_file(engine.url)
+        folder = ConfinedFolder(file.parent)
+        for name in folder.names():
+            if name.startswith(f"{file.name}{_BACKUP}"):
+                folder.remove(name)
         return
     with engine.begin() as connection:
         quote = connection.dialect.identifier_preparer.quote
-        for name in inspect(connection).get_schema_names():
-            if name.startswith(_SCHEMA):
-                connection.execute(text(f"DROP SCHEMA {quote(name)} CASCADE"))
+        for name in _schemas_with_backups(connection):
+            connection.execute(text(f"DROP SCHEMA {quote(name)} CASCADE"))
 
 
-def _copy_to_schema(connection: Connection, name: str) -> str:
+def _schemas_with_backups(connection: Connection) -> list[str]:
+    """The schemas that upgrades of this workspace have made: others in the database may have such, too.
+
+    They have its name or, if they are older or the schema was called otherwise then, its id. For the id only
+    tables of whoever asks are read: reading those of another could run anything.
+    """
+    rows = connection.execute(
+        text(
+            "SELECT nspname, current_user = ALL (ARRAY[pg_get_userbyid(nspowner), pg_get_userbyid(relowner)])"
+            " FROM pg_catalog.pg_namespace LEFT JOIN pg_catalog.pg_class "
+            "ON relnamespace = pg_namespace.oid AND relname = :table AND relkind = 'r' "
+            "WHERE starts_with(nspname, :beginning)"
+        ),
+        {"table": schema.workspace.name, "beginning": _SCHEMA},
+    ).all()
+    own, ending = _workspaces_in(connection), f"_{_own_name(connection)}"
+    return [
+        name
+        for name, is_own in rows
+        if name.endswith(ending) or (is_own and own and _workspaces_in(connection, name) == own)
+    ]
+
+
+def _workspaces_in(connection: Connection, place: str | None = None) -> list[str]:
+    """The workspaces whose tables stand in a schema, or in that of the connection: one, if all is well."""
+    found = table(schema.workspace.name, column("id", Text), schema=place)
+    return list(connection.execute(select(found.c.id).order_by(found.c.id)).scalars())
+
+
+def _own_name(connection: Connection) -> str:
+    """A name for the workspace and the schema of its tables that no other has in the database."""
+    place = connection.execute(select(func.current_schema())).scalar()
+    whose = "/".join([*_workspaces_in(connection), str(place)])
+    return blake2b(whose.encode(), digest_size=_BYTES_OF_NAME).hexdigest()
+
+
+def _copy_to_schema(connection: Connection, revision: str) -> str:
+    """Copy the tables to a schema that is named for the step, and for whose tables they are."""
     quote = connection.dialect.identifier_preparer.quote
+    name = f"{_SCHEMA}{revision}_{_own_name(connection)}"
     connection.execute(text(f"DROP SCHEMA IF EXISTS {quote(name)} CASCADE"))
     connection.execute(text(f"CREATE SCHEMA {quote(name)}"))
     there = set(inspect(connection).get_table_names())
     # The database may hold tables of others, which are none of our business.
-    for table in sorted(there & {*schema.metadata.tables, VERSION_TABLE}):
-        connection.execute(text(f"CREATE TABLE {quote(name)}.{quote(table)} AS TABLE {quote(table)}"))
+    for one in sorted(there & {*schema.metadata.tables, VERSION_TABLE}):
+        connection.execute(text(f"CREATE TABLE {quote(name)}.{quote(one)} AS TABLE {quote(one)}"))
     return f"schema {name}"

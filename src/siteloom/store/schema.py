@@ -278,7 +278,7 @@ seeds = Table(
     metadata,
     Column("id", RowId, primary_key=True),
     Column("source", Text, nullable=False),
-    # Whether growth found it on the site that is its source; else it was given.
+    # Whether it was extracted from the site that is its source; else it was imported.
     Column("is_grown", Boolean, nullable=False),
     # A hash of source, URL and values, and of whether it is grown.
     Column("key", LargeBinary, nullable=False, unique=True),

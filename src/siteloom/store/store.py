@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
 
+from siteloom.core.errors import DamagedBlock
 from siteloom.core.file_lock import is_locked, verb_lock, write_lock
-from siteloom.core.model import Example, Failure, Resource
+from siteloom.core.model import DamagedPage, Example, Failure, Resource
 from siteloom.store import schema
 from siteloom.store.erasure.disk_erasure import is_unfinished, remove_unknown_packs
 from siteloom.store.packs.page_reader import (
     BlockPart,
     PackedPages,
     VersionPlace,
-    as_page,
+    document_url,
     documents_at,
     integrity_problems,
     links,
@@ -27,6 +28,7 @@ from siteloom.store.packs.page_reader import (
     packed_shards,
     page_address,
     page_ids,
+    pages_at,
     places_of_versions,
     select_newest_pages,
     select_places_of,
@@ -52,7 +54,7 @@ from siteloom.store.queries.review_queue import ReviewQueue, carry_over_dismissa
 from siteloom.store.queries.run_history import RunHistory
 from siteloom.store.queries.runs import RunRecorder, erasure_mark, recorded_run
 from siteloom.store.queries.search_index import SearchIndex
-from siteloom.store.queries.seeds import BootstrapQueries, SeedQueries
+from siteloom.store.queries.seeds import SeedQueries, SiteOutcomeQueries
 from siteloom.store.queries.segments import SegmentQueries
 from siteloom.store.queries.sites import SiteQueries
 from siteloom.store.queries.watches_and_repairs import ChangeQueries
@@ -84,7 +86,7 @@ class Store(
     RecordQueries,
     ChangeQueries,
     SeedQueries,
-    BootstrapQueries,
+    SiteOutcomeQueries,
     SegmentQueries,
 ):
     """An open store: runs and pages, and what can be done with all else that it keeps.
@@ -218,10 +220,11 @@ class Store(
     def pages(self, site: str | None = None) -> Iterator[Page]:
         """The newest version of every page, or of one site's, in the order of the packs.
 
-        They are those that were the newest when the first one was asked for,
+        A page whose block is damaged comes as a `DamagedPage`, here and wherever many pages are read. They
+        are those that were the newest when the first one was asked for,
         whatever another process writes meanwhile.
         """
-        yield from PackedPages(self.packs_folder, tuple(self._newest_pages(site))).read()
+        yield from PackedPages(self.packs_folder, tuple(self._newest_pages(site))).pages(self._url_at)
 
     def page_shards(self, site: str | None = None) -> list[PackedPages]:
         """The same pages in parts, to be read by other processes."""
@@ -230,7 +233,7 @@ class Store(
     def page(self, address: PageAddress) -> Page:
         """The newest version of one page."""
         (page,) = self.pages_at([address])
-        return page
+        return _undamaged(page)
 
     def pages_at(self, addresses: Sequence[PageAddress], *, skips_missing: bool = False) -> Iterator[Page]:
         """The newest versions of some pages, in the order of their addresses.
@@ -239,7 +242,7 @@ class Store(
         at a time, whatever their order here. One that is not stored is an error, or left out.
         """
         places = newest_places(self.engine, addresses, skips_missing=skips_missing)
-        return map(as_page, documents_at(self.packs_folder, places))
+        return pages_at(self.packs_folder, places, self._url_at)
 
     def page_ids(self, addresses: Sequence[PageAddress]) -> list[int]:
         """The numbers by which some pages can be asked for, in the order of their addresses."""
@@ -255,7 +258,8 @@ class Store(
         if site_and_url is None:
             return None
         address = PageAddress(*site_and_url)
-        return next(((address, page) for page in self.pages_at([address], skips_missing=True)), None)
+        pages = self.pages_at([address], skips_missing=True)
+        return next(((address, _undamaged(page)) for page in pages), None)
 
     def cluster_summaries(self, site: str | None = None) -> list[ClusterSummary]:
         """The clusters that were found last, or those of a site, in numbers; their pages are not read."""
@@ -267,16 +271,16 @@ class Store(
         Their pages are as they were when they were annotated.
         """
         annotations = newest_annotations(self.engine, site)
-        documents = documents_at(self.packs_folder, (annotation.place for annotation in annotations))
+        pages = self.pages_in(annotation.place for annotation in annotations)
         return [
             Example(
-                as_page(document),
+                page,
                 annotation.example["values"],
                 tuple(annotation.example["records"]),
                 annotation.example["nodes"],
                 tuple(annotation.example.get("record_nodes", ())),  # older annotations have none
             )
-            for annotation, document in zip(annotations, documents, strict=True)
+            for annotation, page in zip(annotations, pages, strict=True)
         ]
 
     def apply_updates(
@@ -352,7 +356,7 @@ class Store(
 
     def pages_in(self, places: Iterable[VersionPlace]) -> Iterator[Page]:
         """The pages at some places, in their order."""
-        return map(as_page, documents_at(self.packs_folder, places))
+        return pages_at(self.packs_folder, places, self._url_at)
 
     def newest_blocks(self, site: str) -> list[BlockPart]:
         """Where the newest version of each page of a site stands, in the order of the packs."""
@@ -360,16 +364,16 @@ class Store(
 
     def pages_of_block(self, block: BlockPart) -> Iterator[Page]:
         """The pages in a part of a block, in its order."""
-        return PackedPages(self.packs_folder, (block,)).read()
+        return PackedPages(self.packs_folder, (block,)).pages(self._url_at)
 
     def versions(self, url: str, site: str | None = None) -> tuple[Page, ...]:
         """All versions of a page, the newest last; in the site of its URL unless another is named."""
         query = select_places_of(url, site).where(schema.versions.c.media_type == HTML)
-        return tuple(map(as_page, self._documents(query)))
+        return tuple(self.pages_in(self._places(query)))
 
     def versions_at(self, addresses: Sequence[PageAddress]) -> Iterator[Page]:
         """All versions of some pages, in the order of their addresses, the newest of each last."""
-        return map(as_page, documents_at(self.packs_folder, places_of_versions(self.engine, addresses)))
+        return self.pages_in(places_of_versions(self.engine, addresses))
 
     def validators(self, addresses: Iterable[PageAddress]) -> dict[str, Validators]:
         """What to ask by whether pages have changed since their newest versions, by URL."""
@@ -378,7 +382,7 @@ class Store(
     def resource(self, url: str, site: str | None = None) -> Resource | None:
         """The newest stylesheet or image of a URL; in the site of its URL unless another is named."""
         query = select_places_of(url, site).where(schema.versions.c.media_type != HTML)
-        documents = self._documents(query)
+        documents = list(documents_at(self.packs_folder, self._places(query)))
         return _resource(documents[-1]) if documents else None
 
     def known_resources(self, urls: Sequence[str], site: str) -> set[str]:
@@ -409,10 +413,18 @@ class Store(
                 )
             ]
 
-    def _documents(self, query: Select[*tuple[Any, ...]]) -> list[Document]:
+    def _places(self, query: Select[*tuple[Any, ...]]) -> list[VersionPlace]:
         with self.engine.connect() as connection:
-            places = list(starmap(VersionPlace, connection.execute(query)))
-        return list(documents_at(self.packs_folder, places))
+            return list(starmap(VersionPlace, connection.execute(query)))
+
+    def _url_at(self, file: str, offset: int, slot: int) -> str | None:
+        return document_url(self.engine, file, offset, slot)
+
+
+def _undamaged(page: Page) -> Page:
+    if isinstance(page, DamagedPage):
+        raise DamagedBlock(page.damage)
+    return page
 
 
 def _resource(document: Document) -> Resource:

@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import event, func, inspect, select, text
 
 from siteloom.core.atomic_files import sync_to_disk
+from siteloom.core.child_processes import environment_of_programs
 from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.database import SQLITE_FILE, VERSION_TABLE, connect, sqlite_url
 from siteloom.core.errors import OutputError, StoreError, UsageError
 from siteloom.core.file_lock import packs_lock
 from siteloom.core.settings import without_passwords
+from siteloom.core.sqlite_files import open_sqlite, sqlite_file
 from siteloom.store import schema
 from siteloom.store.erasure.disk_erasure import begin, is_unfinished
 from siteloom.store.packs.pack_file import check_pack_name
@@ -155,7 +157,7 @@ def _copied_tables(store: Store, folder: Path, on_bytes: Callable[[int], object]
     # Made before others write to it, so that it is for its owner alone.
     ConfinedFolder(folder).open(SQLITE_FILE if is_sqlite else DUMP_FILE, "xb").close()
     if is_sqlite:
-        _copy_sqlite(Path(str(store.engine.url.database)), folder / SQLITE_FILE, on_bytes)
+        _copy_sqlite(sqlite_file(store.engine.url), folder / SQLITE_FILE, on_bytes)
         engine = connect(sqlite_url(folder))
         try:
             yield engine
@@ -184,12 +186,12 @@ def _copy_sqlite(file: Path, copy: Path, on_bytes: Callable[[int], object]) -> N
         on_bytes(page_size * (copied - previous))
 
     try:
-        with closing(sqlite3.connect(file, isolation_level=None)) as source:
+        with closing(open_sqlite(file, StoreError)) as source:
             (page_size,) = source.execute("PRAGMA page_size").fetchone()
             # Within a transaction it is all of one moment, and needs not begin again whenever others write.
             source.execute("BEGIN")
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            with closing(sqlite3.connect(copy)) as target:
+            with closing(open_sqlite(copy, StoreError)) as target:
                 source.backup(target, pages=_PAGES_OF_A_STEP, progress=tell)
                 (check_result,) = target.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.Error as error:
@@ -222,7 +224,7 @@ def _dump_postgres(connection: Connection, snapshot: str, file: Path) -> None:
             *tables,
             f"--dbname={address}",
         ],
-        env={**os.environ, **secret},
+        env={**environment_of_programs(), **secret},
         capture_output=True,
         text=True,
         check=False,

@@ -29,7 +29,12 @@ if TYPE_CHECKING:
 
 MARKER_FILE = "workspace.json"
 PACKS_OWNER_FILE = ".workspace-id"
-"""A file in the folder of packs that holds the id of their workspace."""
+"""A file in the folder of packs that says whose they are: the id of their workspace, and where its folder is.
+
+Copies and backups of a workspace have its id, and only one of them may write to packs that are elsewhere.
+"""
+
+_LONGEST_OWNER = 10_000  # bytes; no path is longer
 
 
 class _Marker(NamedTuple):
@@ -94,6 +99,7 @@ def _make_ready(
     marker = _read_marker(folder, engine.dialect.name)
     _check_packs(folder, marker)
     if marker is not None and is_up_to_date(engine) and _owner(engine) == marker.id:
+        _say_whose_packs(folder, marker)
         return None  # without the lock, so that one can read while another writes
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with write_lock(folder, on_busy), claim_lock(engine):
@@ -116,6 +122,7 @@ def _make_ready(
         if owner is None:
             with engine.begin() as connection:
                 connection.execute(insert(schema.workspace).values(id=marker.id, created_at=now))
+    _say_whose_packs(folder, marker)
     return backup
 
 
@@ -138,7 +145,7 @@ def _write_marker(folder: Path, database: str) -> _Marker:
     marker = _Marker(str(uuid.uuid4()), database)
     workspace = ConfinedFolder(folder)
     workspace.make_folder(PACKS_FOLDER)
-    workspace.write(f"{PACKS_FOLDER}/{PACKS_OWNER_FILE}", f"{marker.id}\n".encode())
+    workspace.write(f"{PACKS_FOLDER}/{PACKS_OWNER_FILE}", _owner_line(folder, marker))
     workspace.write(MARKER_FILE, f"{json.dumps(marker._asdict())}\n".encode())
     return marker
 
@@ -147,12 +154,26 @@ def _check_for_links(folder: Path) -> None:
     """Raise StoreError if there is a link where Siteloom's own files belong: it would lead to other files."""
     if not folder.is_dir():
         return
+    may_write = os.access(folder, os.W_OK)
     with os.scandir(folder) as entries:
         for entry in entries:
-            is_ordinary = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
-            if not is_ordinary and entry.name != PACKS_FOLDER:
+            is_file = entry.is_file(follow_symlinks=False)
+            if not is_file and not entry.is_dir(follow_symlinks=False) and entry.name != PACKS_FOLDER:
                 what = "a symbolic link" if entry.is_symlink() else "neither a file nor a folder"
                 raise StoreError(f"{entry.path} is {what}, which no workspace may contain: remove it.")
+            # SQLite writes to its own files, wherever else they are.
+            if is_file and may_write and _has_another_name(entry):
+                raise StoreError(
+                    f"{entry.path} has another name, too (a hard link), so writing to it would change that "
+                    "as well: put a copy of it in its place."
+                )
+
+
+def _has_another_name(file: os.DirEntry[str]) -> bool:
+    try:
+        return file.stat(follow_symlinks=False).st_nlink > 1
+    except FileNotFoundError:  # another process has just removed it
+        return False
 
 
 def _check_packs(folder: Path, marker: _Marker | None) -> None:
@@ -162,13 +183,48 @@ def _check_packs(folder: Path, marker: _Marker | None) -> None:
         return
     if marker is None:
         raise StoreError(f"{packs} is a symbolic link, so no workspace can be made here: remove it.")
-    with suppress(OSError):
-        if ConfinedFolder(packs).read(PACKS_OWNER_FILE).decode(errors="replace").strip() == marker.id:
-            return
+    said = _said_owner(packs)
+    if said == _owner_line(folder, marker) or (said == _old_owner_line(marker) and not _are_in_place(packs)):
+        return
+    line = os.fsdecode(_owner_line(folder, marker)).rstrip("\n")
     raise StoreError(
         f"{packs} is a link to a folder that does not belong to this workspace: remove the link or, if the "
-        f"packs of this workspace are there, write {marker.id} into {packs / PACKS_OWNER_FILE}."
+        f"packs of this workspace are there, write this line into {packs / PACKS_OWNER_FILE}: {line}"
     )
+
+
+def _are_in_place(packs: Path) -> bool:
+    """Whether packs that are reached by a link stand in a workspace, which then is another."""
+    return os.path.lexists(packs.resolve().parent / MARKER_FILE)
+
+
+def _say_whose_packs(folder: Path, marker: _Marker) -> None:
+    """Write down whose packs these are, if that is not said yet, or the workspace has moved.
+
+    Of packs that are elsewhere, `_check_packs` has seen that no other workspace is named. Where nothing can
+    be written now, it is done some other time.
+    """
+    packs, line = folder / PACKS_FOLDER, _owner_line(folder, marker)
+    if _said_owner(packs) == line or not packs.is_dir():
+        return
+    with suppress(OSError, StoreError), write_lock(folder):
+        ConfinedFolder(packs).write(PACKS_OWNER_FILE, line)
+
+
+def _said_owner(packs: Path) -> bytes:
+    """What the folder of packs says of whose they are."""
+    with suppress(OSError), ConfinedFolder(packs).open(PACKS_OWNER_FILE, "rb") as file:
+        return file.read(_LONGEST_OWNER).strip(b"\n") + b"\n"
+    return b""
+
+
+def _owner_line(folder: Path, marker: _Marker) -> bytes:
+    return f"{marker.id} ".encode() + os.fsencode(folder.resolve()) + b"\n"
+
+
+def _old_owner_line(marker: _Marker) -> bytes:
+    """What version 1.0 wrote."""
+    return f"{marker.id}\n".encode()
 
 
 def _owner(engine: Engine) -> str | None:

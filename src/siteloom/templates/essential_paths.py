@@ -1,14 +1,14 @@
-"""A page as a set of paths; the paths most pages of a cluster share, how often each occurs, which vary,
-and how one page differs.
+"""Pages as sets of paths: the paths that most pages of a cluster share, their support and informativeness,
+and how a page differs from its template.
 
-Paths are kept as 64-bit hashes, the same in every process; their wording can
-be had back from a page on which they stand.
+Paths are stored as 64-bit hashes, the same in every process; their text can be recovered from a page that has
+them.
 
-I(X) = 1 - (sum over contents t of F(X, t)) / (M * number of contents)
+    I(X) = 1 - (sum over contents t of F(X, t)) / (M * number of contents)
     w(X) = F(X) * I(X)
 
-F(X) is the number of pages that have the path X, F(X, t) of those that have the
-content t there, M the number of all pages (Gulhane et al., ICDE 2011).
+F(X) is the number of pages that have the path X, F(X, t) the number of those that have the content t there,
+and M the number of all pages (Gulhane et al., ICDE 2011).
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _WITHOUT_TEXT = NOT_CONTENT | FRAMES
 
 
 class PathSet(NamedTuple):
-    """The paths of a page, each once: those of elements, and those that go on to a text.
+    """The distinct paths of a page: those of elements, and those that end in a text.
 
-    `parents[i]` is the path of the element that the text of `texts[i]` stands in.
+    `parents[i]` is the path of the parent element of the text of `texts[i]`.
     """
 
     elements: NDArray[np.uint64]
@@ -54,13 +54,13 @@ class PathSet(NamedTuple):
     parents: NDArray[np.uint64]
 
     @property
-    def all(self) -> NDArray[np.uint64]:
-        """Both kinds, ascending."""
+    def all_paths(self) -> NDArray[np.uint64]:
+        """The paths of both kinds, ascending."""
         return np.union1d(self.elements, self.texts)
 
 
 class PathText(NamedTuple):
-    """A path in words: the tags, and the text that it ends in, if it does."""
+    """A path in readable form: the tags, and the text that it ends in, if it ends in one."""
 
     tags: str
     text: str | None
@@ -70,11 +70,11 @@ class PathText(NamedTuple):
 
 
 def page_paths(root: Element) -> PathSet:
-    """The paths of a page, without positions."""
+    """Return the paths of a page, without positions."""
     elements: list[int] = []
     parent_of_text: dict[int, int] = {}
-    for ways, text in _walk(root, _tag_label):
-        path = ways[-1].path
+    for nodes, text in _walk(root, _tag_label):
+        path = nodes[-1].path
         if text is None:
             elements.append(path)
         else:
@@ -86,7 +86,7 @@ def page_paths(root: Element) -> PathSet:
 
 
 def paths_of_page(page: Page, limits: ParseSettings) -> PathSet | Failure:
-    """All paths of a page that is not parsed yet, or why it has none."""
+    """Parse a page and return its paths, or the failure."""
 
     def paths() -> PathSet | Failure:
         root = parse(page, limits)
@@ -96,67 +96,69 @@ def paths_of_page(page: Page, limits: ParseSettings) -> PathSet | Failure:
 
 
 def class_path_hashes(root: Element) -> NDArray[np.uint64]:
-    """The paths of a page's elements, each label a tag with its class names."""
-    hashes = [ways[-1].path for ways, text in _walk(root, _class_label) if text is None]
+    """Return the paths of a page's elements, with tags and class names as labels."""
+    hashes = [nodes[-1].path for nodes, text in _walk(root, _class_label) if text is None]
     return np.unique(np.array(hashes, np.uint64))
 
 
-def path_texts(root: Element, wanted: Collection[int]) -> dict[int, PathText]:
-    """The wording of those wanted paths that stand on a page, in the page's order."""
-    found: dict[int, PathText] = {}
-    for ways, text in _walk(root, _tag_label):
-        path = ways[-1].path if text is None else _child_hash(ways[-1].path, _text_hash(text))
-        if path in wanted and path not in found:
-            found[path] = PathText("/".join(way.tag for way in ways[1:]), text)
-    return found
+def path_texts(root: Element, path_hashes: Collection[int]) -> dict[int, PathText]:
+    """Return the readable form of those of some paths that a page has, in the page's order."""
+    texts_by_path: dict[int, PathText] = {}
+    for nodes, text in _walk(root, _tag_label):
+        path = nodes[-1].path if text is None else _child_hash(nodes[-1].path, _text_hash(text))
+        if path in path_hashes and path not in texts_by_path:
+            texts_by_path[path] = PathText("/".join(node.tag for node in nodes[1:]), text)
+    return texts_by_path
 
 
-class _Way:
-    """Where a path of elements ends, and from there on: by which labels it goes on, and to which texts."""
+class _PathNode:
+    """The node of a prefix tree of paths: its children by label, and the texts of its elements."""
 
-    __slots__ = ("has_text", "path", "tag", "texts", "ways")
+    __slots__ = ("children", "has_text", "path", "tag", "texts")
 
     def __init__(self, path: int, tag: str, *, has_text: bool) -> None:
         self.path = path
         self.tag = tag
         self.has_text = has_text
-        self.ways: dict[str, _Way] = {}
+        self.children: dict[str, _PathNode] = {}
         self.texts: set[str] = set()
 
-    def to(self, label: str, tag: str) -> _Way:
-        """The way on by a label that is new."""
+    def add_child(self, label: str, tag: str) -> _PathNode:
+        """Add a child for a new label."""
         path = _child_hash(self.path, _label_hash(label))
-        way = self.ways[label] = _Way(path, tag, has_text=self.has_text and tag not in _WITHOUT_TEXT)
-        return way
+        child = self.children[label] = _PathNode(
+            path, tag, has_text=self.has_text and tag not in _WITHOUT_TEXT
+        )
+        return child
 
 
-def _walk(root: Element, label: Callable[[Element], str]) -> Iterator[tuple[list[_Way], str | None]]:
-    """Each path of elements, and each text that one goes on to, in the order in which they first come.
+def _walk(root: Element, label: Callable[[Element], str]) -> Iterator[tuple[list[_PathNode], str | None]]:
+    """Yield each distinct path of elements, and each distinct text of a path, in document order.
 
-    A path is given as its ways, behind where all begin. Most elements of a page have the path of another, for
-    which nothing is to be computed.
+    A path is given as its nodes in the prefix tree, from the root on. Most elements share their path with
+    another element, so that nothing needs to be computed for them.
     """
-    here = _Way(0, "", has_text=True)
-    ways = [here]
-    for event, node in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
+    current = _PathNode(0, "", has_text=True)
+    nodes = [current]
+    for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "start":
-            name = label(node)
-            known = here.ways.get(name)
-            here = known or here.to(name, str(node.tag))
-            ways.append(here)
-            if known is None:
-                yield ways, None
-            text = node.text
+            name = label(element)
+            known_node = current.children.get(name)
+            current = known_node or current.add_child(name, str(element.tag))
+            nodes.append(current)
+            if known_node is None:
+                yield nodes, None
+            text = element.text
         else:
             if event == "end":
-                ways.pop()
-                here = ways[-1]
-            text = node.tail
-        if text and here.has_text and len(ways) > 1 and not text.isspace():
+                nodes.pop()
+                current = nodes[-1]
+            text = element.tail
+        if text and current.has_text and len(nodes) > 1 and not text.isspace():
             words = normalize(text)
-            if words not in here.texts:
-                here.texts.add(words)
-                yield ways, words
+            if words not in current.texts:
+                current.texts.add(words)
+                yield nodes, words
 
 
 _tag_label: Callable[[Element], str] = attrgetter("tag")
@@ -172,7 +174,7 @@ def _child_hash(parent: int, label: int) -> int:
     return ((mixed ^ (mixed >> 29)) * _PRIME + label) & _LARGEST
 
 
-@lru_cache(maxsize=65_536)  # a site's tags and classes come back on every page
+@lru_cache(maxsize=65_536)  # a site's tags and classes repeat on every page
 def _label_hash(label: str) -> int:
     return _stable_hash(label)
 
@@ -189,7 +191,7 @@ _HEAVIEST = 20  # paths whose mean informativeness stands for a whole cluster
 
 
 class Informativeness(NamedTuple):
-    """The text-bearing paths of a cluster, ascending, with what is known of each."""
+    """The paths of a cluster that have text, ascending, with page counts, contents and informativeness."""
 
     paths: NDArray[np.uint64]
     pages: NDArray[np.int64]
@@ -198,50 +200,52 @@ class Informativeness(NamedTuple):
 
     @property
     def weight(self) -> NDArray[np.float64]:
-        """How much it would tell to see a page with the path."""
+        """The weight of each path: its page count times its informativeness."""
         return self.pages * self.informativeness
 
 
 def informativeness(pages: Sequence[PathSet]) -> Informativeness:
-    """How much each path that bears text tells about a page."""
+    """Return the informativeness of each path that has text."""
     empty = np.empty(0, np.uint64)
     parents = np.concatenate([empty, *(page.parents for page in pages)])
     texts = np.concatenate([empty, *(page.texts for page in pages)])
     paths, occurrences = np.unique(parents, return_counts=True)
-    _, first = np.unique(texts, return_index=True)
-    contents = np.bincount(np.searchsorted(paths, parents[first]), minlength=len(paths))
+    _, first_indices = np.unique(texts, return_index=True)
+    contents = np.bincount(np.searchsorted(paths, parents[first_indices]), minlength=len(paths))
     parents_of_pages = np.concatenate([empty, *(np.unique(page.parents) for page in pages)])
     pages_with_path = np.bincount(np.searchsorted(paths, parents_of_pages), minlength=len(paths))
-    told = 1 - occurrences / (max(1, len(pages)) * np.maximum(1, contents))
-    return Informativeness(paths, pages_with_path, contents, told)
+    informative_share = 1 - occurrences / (max(1, len(pages)) * np.maximum(1, contents))
+    return Informativeness(
+        paths=paths, pages=pages_with_path, contents=contents, informativeness=informative_share
+    )
 
 
 def importance(pages: Sequence[PathSet], cluster_size: int) -> float:
-    """How much a cluster is worth a person's time: its pages times how much its heaviest paths tell."""
-    found = informativeness(pages)
-    heaviest = np.argsort(-found.weight, kind="stable")[:_HEAVIEST]
-    return float(cluster_size * found.informativeness[heaviest].mean()) if heaviest.size else 0.0
+    """Return the importance of a cluster: its size times the mean informativeness of its heaviest paths."""
+    cluster_paths = informativeness(pages)
+    heaviest = np.argsort(-cluster_paths.weight, kind="stable")[:_HEAVIEST]
+    return float(cluster_size * cluster_paths.informativeness[heaviest].mean()) if heaviest.size else 0.0
 
 
 class SharedPaths(NamedTuple):
-    """Paths that most pages have, ascending, and how many pages have each."""
+    """The paths that most pages have, ascending, and the number of pages with each."""
 
     paths: NDArray[np.uint64]
     support: NDArray[np.int64]
 
 
 class Delta(NamedTuple):
-    """How a page departs from its template: the paths that it adds, and those that it lacks."""
+    """The difference of a page from its template: the paths that it adds, and those that it lacks."""
 
     added: NDArray[np.uint64]
     lacking: NDArray[np.uint64]
 
 
 def shared_paths(pages: Sequence[NDArray[np.uint64]]) -> SharedPaths:
-    """The paths of the shortest description of the pages: those on more than half of them.
+    """Return the paths of the shortest description of the pages: those on more than half of them.
 
-    A path in the template costs one entry there and one for each page without
-    it; left out, it costs one for each page with it (Kim and Shim, TKDE 2011).
+    A path in the template costs one entry there and one for each page without it; left out, it costs one for
+    each page with it (Kim and Shim, TKDE 2011).
     """
     paths, support = np.unique(np.concatenate([np.empty(0, np.uint64), *pages]), return_counts=True)
     is_shared = 2 * support >= len(pages) + 1
@@ -249,7 +253,7 @@ def shared_paths(pages: Sequence[NDArray[np.uint64]]) -> SharedPaths:
 
 
 def page_delta(page: NDArray[np.uint64], template: NDArray[np.uint64]) -> Delta:
-    """What a page adds to its template, and what it lacks."""
+    """Return the difference of a page from its template."""
     return Delta(
         np.setdiff1d(page, template, assume_unique=True),
         np.setdiff1d(template, page, assume_unique=True),
@@ -257,23 +261,25 @@ def page_delta(page: NDArray[np.uint64], template: NDArray[np.uint64]) -> Delta:
 
 
 def describe_template(shared: SharedPaths, pages: int, roots: Iterable[Element]) -> Template:
-    """The template in words, which are taken from trees of its pages, in the order they stand there."""
+    """Return the template in readable form, which comes from trees of its pages, in their order."""
     support = dict(zip(shared.paths.tolist(), shared.support.tolist(), strict=True))
     missing = set(support)
     described: list[TemplatePath] = []
     for root in roots:
-        found = path_texts(root, missing)
-        described += [TemplatePath(words.tags, words.text, support[path]) for path, words in found.items()]
-        missing -= set(found)
+        texts_by_path = path_texts(root, missing)
+        described += [
+            TemplatePath(words.tags, words.text, support[path]) for path, words in texts_by_path.items()
+        ]
+        missing -= set(texts_by_path)
         if not missing:
             break
     return Template(tuple(described), pages)
 
 
 class PathRow(NamedTuple):
-    """A path of a cluster, and the text that it goes on to if that is template text.
+    """A path of a cluster, and the text that it ends in if that is template text.
 
-    Informativeness is known of paths that bear text.
+    Only paths that have text have an informativeness.
     """
 
     path: str
@@ -284,7 +290,7 @@ class PathRow(NamedTuple):
 
 
 class TagRow(NamedTuple):
-    """How often a tag stands on a page, or on all pages together, and on how many of them."""
+    """The number of occurrences of a tag on a page, or on all pages together, and the pages that have it."""
 
     page: int | None
     tag: str
@@ -294,32 +300,44 @@ class TagRow(NamedTuple):
 
 
 def path_rows(roots: Sequence[Element]) -> list[PathRow]:
-    """The paths of elements on some pages of a cluster, and the template texts, in the pages' order."""
+    """Return the element paths on some pages of a cluster, and the template texts, in the pages' order."""
     path_sets = [page_paths(root) for root in roots]
-    elements = np.concatenate([np.empty(0, np.uint64), *(p.elements for p in path_sets)])
+    elements = np.concatenate([np.empty(0, np.uint64), *(path_set.elements for path_set in path_sets)])
     paths, support = np.unique(elements, return_counts=True)
-    shared = shared_paths([p.all for p in path_sets])
-    told = informativeness(path_sets)
+    shared = shared_paths([path_set.all_paths for path_set in path_sets])
+    cluster_paths = informativeness(path_sets)
     support_of = dict(zip(paths.tolist(), support.tolist(), strict=True))
     support_of |= dict(zip(shared.paths.tolist(), shared.support.tolist(), strict=True))
-    informativeness_of = dict(zip(told.paths.tolist(), told.informativeness.tolist(), strict=True))
+    informativeness_of = dict(
+        zip(cluster_paths.paths.tolist(), cluster_paths.informativeness.tolist(), strict=True)
+    )
     essential = set(shared.paths.tolist())
     rows: dict[int, PathRow] = {}
     for root in roots:
         for path, words in path_texts(root, support_of.keys() - rows.keys()).items():
             rows[path] = PathRow(
-                words.tags, words.text, support_of[path], path in essential, informativeness_of.get(path)
+                path=words.tags,
+                text=words.text,
+                support=support_of[path],
+                essential=path in essential,
+                informativeness=informativeness_of.get(path),
             )
     return list(rows.values())
 
 
 def tag_rows(roots: Sequence[Element]) -> list[TagRow]:
-    """The tags of some pages of a cluster: for all pages together, then for each page."""
+    """Return the tags of some pages of a cluster: for all pages together, then for each page."""
     counts = [Counter(str(element.tag) for element in root.iter("*")) for root in roots]
     support = Counter(tag for page in counts for tag in page)
     total: Counter[str] = sum(counts, Counter())
     return [
-        TagRow(page, tag, tags[tag], support[tag], 2 * support[tag] > len(roots))
+        TagRow(
+            page=page,
+            tag=tag,
+            occurrences=tags[tag],
+            support=support[tag],
+            essential=2 * support[tag] > len(roots),
+        )
         for page, tags in [(None, total), *enumerate(counts)]
         for tag in sorted(tags)
     ]

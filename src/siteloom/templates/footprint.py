@@ -1,4 +1,4 @@
-"""Footprints: what tells the pages of a wrapper from others before they are parsed."""
+"""Footprints, which identify the pages of a wrapper before parsing."""
 
 from __future__ import annotations
 
@@ -19,43 +19,46 @@ if TYPE_CHECKING:
 
 
 def footprint(pages: Sequence[tuple[str, bytes | None]]) -> Footprint:
-    """The footprint of pages that are given by URL and signature, in whatever order."""
-    signatures = [found for _, found in pages if found is not None]
+    """Return the footprint of pages, given by URL and signature in any order."""
+    signatures = [page_signature for _, page_signature in pages if page_signature is not None]
     return Footprint(
-        _sites(url for url, _ in pages),
-        url_patterns(url for url, _ in pages),
-        _masks(signatures),
-        tuple(sorted({found.hex() for found in signatures})),
+        sites=_sites(url for url, _ in pages),
+        url_patterns=url_patterns(url for url, _ in pages),
+        masks=_masks(signatures),
+        accepted=tuple(sorted({page_signature.hex() for page_signature in signatures})),
     )
 
 
 def cluster_footprint(cluster: Cluster, urls: Iterable[str]) -> Footprint:
-    """The footprint of a cluster; `urls` are those of its members."""
+    """Return the footprint of a cluster; `urls` are those of its members."""
     return Footprint(
-        _sites(urls), cluster.url_patterns, ((cluster.mask, cluster.mask_pages),), cluster.accepted
+        sites=_sites(urls),
+        url_patterns=cluster.url_patterns,
+        masks=((cluster.mask, cluster.mask_pages),),
+        accepted=cluster.accepted,
     )
 
 
-def united(footprints: Iterable[Footprint]) -> Footprint:
-    """One footprint for the pages of several."""
-    parts = tuple(footprints)
+def merge_footprints(footprints: Iterable[Footprint]) -> Footprint:
+    """Return one footprint that covers the pages of several."""
+    all_footprints = tuple(footprints)
     pages: Counter[str] = Counter()
-    for part in parts:
-        for mask, count in part.masks:
+    for item in all_footprints:
+        for mask, count in item.masks:
             pages[mask] += count
     return Footprint(
-        tuple(sorted({site for part in parts for site in part.sites})),
-        tuple(sorted({pattern for part in parts for pattern in part.url_patterns})),
-        _largest_first(pages),
-        tuple(sorted({found for part in parts for found in part.accepted})),
+        sites=tuple(sorted({site for item in all_footprints for site in item.sites})),
+        url_patterns=tuple(sorted({pattern for item in all_footprints for pattern in item.url_patterns})),
+        masks=_largest_first(pages),
+        accepted=tuple(sorted({signature for item in all_footprints for signature in item.accepted})),
     )
 
 
-def extended(known: Footprint, seen: Footprint) -> Footprint:
-    """A footprint for pages seen again, too: what is new is added, and what is known stays as it is."""
-    whole = united([known, seen])
-    masks = {**dict(seen.masks), **dict(known.masks)}
-    return replace(whole, masks=_largest_first(masks))
+def extend_footprint(current: Footprint, added: Footprint) -> Footprint:
+    """Add the new entries of another footprint; the page counts of current masks stay unchanged."""
+    merged = merge_footprints([current, added])
+    masks = {**dict(added.masks), **dict(current.masks)}
+    return replace(merged, masks=_largest_first(masks))
 
 
 def _sites(urls: Iterable[str]) -> tuple[str, ...]:
@@ -63,7 +66,7 @@ def _sites(urls: Iterable[str]) -> tuple[str, ...]:
 
 
 def _masks(signatures: Sequence[bytes]) -> tuple[tuple[str, int], ...]:
-    """The masks of the clusters; where all signatures differ too much for one, the most frequent one."""
+    """Return the masks of the clusters of signatures; without clusters, the most frequent signature."""
     if not signatures:
         return ()
     clusters = cluster_signatures(signatures).clusters

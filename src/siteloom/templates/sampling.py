@@ -1,10 +1,8 @@
-"""Which pages to show a person first: those that together show most of what differs from page to page.
+"""Choose the pages to annotate first: those that together cover most of the variation.
 
-A page counts as the set of its paths that bear text, and a path weighs as much
-as it tells (`siteloom.templates.essential_paths`). The next page is always the one
-whose paths that were not seen yet weigh most: weighted maximum coverage by
-greed, which covers at least 1 - 1/e of the best there is (Gulhane et al., ICDE
-2011).
+A page counts as the set of its paths that have text, and a path has the weight of
+`siteloom.templates.essential_paths`. The next page is always the one whose uncovered paths weigh most: greedy
+weighted maximum coverage, which reaches at least 1 - 1/e of the optimum (Gulhane et al., ICDE 2011).
 """
 
 from __future__ import annotations
@@ -24,14 +22,14 @@ if TYPE_CHECKING:
 
     from siteloom.templates.essential_paths import PathSet
 
-# Sums of the same weights in another order differ by less than this share, and yet are equal.
+# Sums of equal weights in another order differ by less than this share and count as equal.
 _ROUNDING = 1e-9
 
 
 class Sample(NamedTuple):
-    """The pages to look at first, those that could not be parsed, and the URLs that pages are indices of.
+    """The pages to annotate first, as indices of `urls`, and the failures of unreadable pages.
 
-    `path_sets` are those of all pages that were looked at, None for one that could not be parsed.
+    `path_sets` are those of all pages, None for an unreadable one.
     """
 
     order: list[SampledPage]
@@ -41,20 +39,19 @@ class Sample(NamedTuple):
 
     @property
     def covers_all(self) -> bool:
-        """Whether any further page would add nothing."""
+        """Whether no further page would add anything."""
         return not self.order or self.order[-1].covered == 1
 
 
 def sample(pages: Sequence[Page], k: int = 10, annotated: Collection[int] = ()) -> list[int]:
-    """The indices of up to `k` pages of one template to annotate, the most useful first.
+    """Return the indices of up to `k` pages of one template to annotate, the most useful first.
 
-    There are `k` if so many can be parsed. `annotated` are the indices of pages
-    that are taken as seen already.
+    There are `k` if so many can be parsed. `annotated` are the indices of pages that count as covered.
     """
     check_count(k)
     path_sets = [paths_of_page(page, ParseSettings()) for page in pages]
     usable = [None if isinstance(paths, Failure) else paths for paths in path_sets]
-    return [picked.page for picked in sample_order(usable, k, annotated)]
+    return [sampled.page for sampled in sample_order(usable, k, annotated)]
 
 
 def sample_stream(
@@ -65,7 +62,7 @@ def sample_stream(
     limits: ParseSettings = ParseSettings(),
     on_page: Callable[[Page], object] = lambda _: None,
 ) -> Sample:
-    """The same for pages that come one by one and are not kept; `annotated` are URLs."""
+    """Sample pages from a stream without keeping them; `annotated` has the URLs of covered pages."""
     check_count(k)
     urls: list[str] = []
     failures: list[Failure] = []
@@ -77,15 +74,17 @@ def sample_stream(
         path_sets.append(None if isinstance(paths, Failure) else paths)
         urls.append(page.url)
         on_page(page)
-    seen = [place for place, url in enumerate(urls) if url in annotated]
-    return Sample(sample_order(path_sets, k, seen), failures, urls, path_sets)
+    annotated_indices = [index for index, url in enumerate(urls) if url in annotated]
+    return Sample(
+        order=sample_order(path_sets, k, annotated_indices), failures=failures, urls=urls, path_sets=path_sets
+    )
 
 
-def covered_share(sample: Sample, seen: Collection[str]) -> tuple[float, float]:
-    """The share of weight that the pages of some URLs cover, and what the best of the others adds."""
-    places = [place for place, url in enumerate(sample.urls) if url in seen]
+def covered_share(sample: Sample, covered_urls: Collection[str]) -> tuple[float, float]:
+    """Return the share of weight that pages with some URLs cover, and the share that the best other adds."""
+    indices = [index for index, url in enumerate(sample.urls) if url in covered_urls]
     total = informativeness([paths for paths in sample.path_sets if paths is not None]).weight.sum()
-    order = sample_order(sample.path_sets, 1, places)
+    order = sample_order(sample.path_sets, 1, indices)
     if not order or not total:
         return 1.0, 0.0
     gain = order[0].gain / float(total)
@@ -95,37 +94,50 @@ def covered_share(sample: Sample, seen: Collection[str]) -> tuple[float, float]:
 def sample_order(
     path_sets: Sequence[PathSet | None], k: int, annotated: Collection[int] = ()
 ) -> list[SampledPage]:
-    """Up to `k` pages by their paths, the most useful first; None stands for a page without any.
+    """Return up to `k` pages by their paths, the most useful first; None stands for a page without paths.
 
-    Of pages that add the same weight the first is taken. When all is covered, the
-    pages that follow gain nothing; they begin another cover, because more values
-    of the same kind still make better rules.
+    Of pages that add the same weight, the first is chosen. When everything is covered, the following pages
+    gain nothing; they form another cover, because more values of the same kind still improve rules.
     """
     check_count(k)
     if unknown := [page for page in annotated if not 0 <= page < len(path_sets)]:
         raise UsageError(f"There is no page {unknown[0]} to be annotated among {len(path_sets)} pages.")
-    found = informativeness([paths for paths in path_sets if paths is not None])
-    weight = found.weight
+    cluster_paths = informativeness([paths for paths in path_sets if paths is not None])
+    weight = cluster_paths.weight
 
     # One entry for each path of each page.
     empty = np.empty(0, np.uint64)
     paths_of_page = [empty if paths is None else np.unique(paths.parents) for paths in path_sets]
     sizes = np.array([paths.size for paths in paths_of_page], np.int64)
     page_of_entry = np.repeat(np.arange(len(path_sets)), sizes)
-    path_of_entry = np.searchsorted(found.paths, np.concatenate([empty, *paths_of_page]))
+    path_of_entry = np.searchsorted(cluster_paths.paths, np.concatenate([empty, *paths_of_page]))
 
     is_open = np.array([paths is not None for paths in path_sets], np.bool_)
     is_open[list(annotated)] = False
     is_unseen = weight > 0
     is_unseen[path_of_entry[np.isin(page_of_entry, list(annotated))]] = False
-    order = _cover(weight, page_of_entry, path_of_entry, is_unseen, is_open, k)
+    order = _cover(
+        weight=weight,
+        page_of_entry=page_of_entry,
+        path_of_entry=path_of_entry,
+        is_unseen=is_unseen,
+        is_open=is_open,
+        k=k,
+    )
     while len(order) < k and is_open.any():
-        # All is covered: once more, with the pages that are left. They show the same paths, but other values.
-        again = _cover(weight, page_of_entry, path_of_entry, weight > 0, is_open, k - len(order))
-        if not again:
+        # Everything is covered: cover it again with the remaining pages, which have other values.
+        further_picks = _cover(
+            weight=weight,
+            page_of_entry=page_of_entry,
+            path_of_entry=path_of_entry,
+            is_unseen=weight > 0,
+            is_open=is_open,
+            k=k - len(order),
+        )
+        if not further_picks:
             order += [SampledPage(page, 0.0, 1.0) for page in np.flatnonzero(is_open).tolist()]
             break
-        order += [SampledPage(pick.page, 0.0, 1.0) for pick in again]
+        order += [SampledPage(pick.page, 0.0, 1.0) for pick in further_picks]
     return order[:k]
 
 
@@ -137,16 +149,16 @@ def _cover(
     is_open: NDArray[np.bool_],
     k: int,
 ) -> list[SampledPage]:
-    """Up to `k` open pages, until all is covered; they are open no more."""
+    """Choose up to `k` open pages until everything is covered, and mark them as no longer open."""
     total = weight.sum()
     is_unseen = is_unseen.copy()
     is_entry = is_open[page_of_entry]
     page_of_entry, path_of_entry = page_of_entry[is_entry], path_of_entry[is_entry]
     picks: list[SampledPage] = []
     while len(picks) < k:
-        # The entries of paths that were seen fall away with each pick.
-        is_left = is_unseen[path_of_entry]
-        page_of_entry, path_of_entry = page_of_entry[is_left], path_of_entry[is_left]
+        # Drop the entries of covered paths.
+        is_remaining = is_unseen[path_of_entry]
+        page_of_entry, path_of_entry = page_of_entry[is_remaining], path_of_entry[is_remaining]
         if not page_of_entry.size:
             break
         gains = np.bincount(page_of_entry, weight[path_of_entry])
@@ -158,6 +170,6 @@ def _cover(
 
 
 def check_count(k: int) -> None:
-    """Raise what is wrong with a number of pages before pages are read for it."""
+    """Raise UsageError for an invalid number of pages, before pages are read."""
     if k < 1:
         raise UsageError(f"The number of pages to choose must be at least 1, not {k}.")

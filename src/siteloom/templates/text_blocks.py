@@ -1,6 +1,6 @@
-"""A page as blocks of text: what stands in one layout element, parted into segments by any markup.
+"""Split a page into blocks, the texts of layout elements, and blocks into segments at any markup.
 
-The text of a layout element inside another is a block of its own, however deeply layouts are nested.
+The text of a layout element inside another is a separate block, however deeply layouts are nested.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
     from siteloom.html.text_scanner import TextScan
 
 LAYOUT = BREAKS - {"br", "hr", "optgroup", "option"}
-"""Elements that a browser lays out as a box of their own, paragraphs and list items as well as the tables and
-divisions of old: so a line that comes back on every page is told from the text around it, and what is left is
-in lines. The options of a list are one block, and a line break inside a text begins none."""
+"""Elements that a browser lays out as separate boxes, such as paragraphs, list items, tables and divisions.
+So a line that repeats on every page is separated from the text around it, and the remaining text keeps its
+lines. The options of a list are one block, and a line break inside a text begins none."""
 
-# A site's template comes back on every page; all else fills up what is remembered, until all is forgotten.
-_MOST_REMEMBERED = 100_000
-_LONGEST_REMEMBERED = 500  # characters; longer texts hardly ever come back
+# The template repeats on every page; other texts fill the cache until it is cleared.
+_MAX_CACHED = 100_000
+_LONGEST_CACHED = 500  # characters; longer texts hardly ever repeat
 
 
 def _meanings() -> TagMeanings:
     sets = ((BREAKS, BREAKS_LINE), (LAYOUT, IS_LAYOUT), (HIDDEN, IS_HIDDEN))
-    found = sorted(
+    meaning_by_hash = sorted(
         (int(name_hash(tag)), sum(meaning for tags, meaning in sets if tag in tags))
         for tag in BREAKS | LAYOUT | HIDDEN
     )
-    names, meanings = zip(*found, strict=True)
+    names, meanings = zip(*meaning_by_hash, strict=True)
     return TagMeanings(np.array(names, np.uint64), np.array(meanings, np.uint8))
 
 
 _MEANINGS = _meanings()
 
-_LEAST_PART = 0.7  # of the characters of a template block are in template segments; the paper's
+_MIN_TEMPLATE_SHARE = 0.7  # of a template block's characters are in template segments, as in the paper
 
 
 class Block(NamedTuple):
-    """The text of one layout element of a page, in segments, and which of them are template text.
+    """The text of one layout element of a page, in segments, with flags for template segments.
 
-    A segment begins with a blank where one parts it from the segment before. By the rule of the paper, all of
-    a template block is template.
+    A segment begins with a blank where one separates it from the previous segment. By the rule of the paper,
+    all segments of a template block are template.
     """
 
     path: str
@@ -59,15 +59,15 @@ class Block(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What a person reads there, in normal form."""
+        """The visible text, in normal form."""
         return "".join(self.segments).strip()
 
     @property
     def content(self) -> str:
-        """What is not template.
+        """The text without the template.
 
-        Of a content block that is all, since a sentence needs each of its words; of a template block the
-        segments that are not, since a value may stand behind a label that is longer than it.
+        A content block keeps all its text, since a sentence needs each of its words. A template block keeps
+        the segments that are not template, since a value may follow a longer label.
         """
         if not self.is_template:
             return self.text
@@ -80,9 +80,9 @@ class Block(NamedTuple):
 class PageSegments(NamedTuple):
     """The segments of a page, in document order, before they are judged.
 
-    Of each: the hash of its text and path together, the hash of its path, its characters in normal form, its
-    text as in a `Block`, and the number of the block it belongs to; blocks are numbered from 0 in the order
-    in which their texts begin, and have the paths that `block_paths` tells.
+    Each has the hash of its text and path together, the hash of its path, its number of characters in normal
+    form, its text as in a `Block`, and the number of its block. Blocks are numbered from 0 in the order in
+    which their texts begin; `block_paths` has their paths.
     """
 
     keys: list[int]
@@ -93,45 +93,61 @@ class PageSegments(NamedTuple):
     block_paths: list[str]
 
 
-def marked_blocks(page: PageSegments, marks: Sequence[bool], *, is_all: bool = False) -> tuple[Block, ...]:
-    """The blocks of a page by which of its segments are template; with `is_all`, all of such a block is."""
+def marked_blocks(
+    page: PageSegments, marks: Sequence[bool], *, marks_whole_blocks: bool = False
+) -> tuple[Block, ...]:
+    """Return the blocks of a page, given which segments are template.
+
+    With `marks_whole_blocks`, all segments of a template block become template.
+    """
     texts, lengths = page.texts, page.lengths
     sizes = [0] * len(page.block_paths)
     for block in page.blocks:
         sizes[block] += 1
     order: Sequence[int] = range(len(marks))
-    if page.blocks != sorted(page.blocks):  # a text stands around other layout elements
+    if page.blocks != sorted(page.blocks):  # a block may continue after nested layout elements
         order = sorted(order, key=page.blocks.__getitem__)
     blocks = []
     start = 0
     for path, size in zip(page.block_paths, sizes, strict=True):
         if size == 1:  # as most are
-            place = order[start]
-            mark = marks[place]
-            blocks.append(Block(path, (texts[place],), (mark,), mark))
+            index = order[start]
+            mark = marks[index]
+            blocks.append(Block(path=path, segments=(texts[index],), are_template=(mark,), is_template=mark))
         else:
-            places = order[start : start + size]
-            characters = sum([lengths[place] for place in places])
-            in_template = sum([lengths[place] for place in places if marks[place]])
-            is_template = in_template > _LEAST_PART * characters
-            of_block = (True,) * size if is_template and is_all else tuple([marks[place] for place in places])
-            blocks.append(Block(path, tuple([texts[place] for place in places]), of_block, is_template))
+            indices = order[start : start + size]
+            characters = sum([lengths[index] for index in indices])
+            template_characters = sum([lengths[index] for index in indices if marks[index]])
+            is_template = template_characters > _MIN_TEMPLATE_SHARE * characters
+            block_marks = (
+                (True,) * size
+                if is_template and marks_whole_blocks
+                else tuple([marks[index] for index in indices])
+            )
+            blocks.append(
+                Block(
+                    path=path,
+                    segments=tuple([texts[index] for index in indices]),
+                    are_template=block_marks,
+                    is_template=is_template,
+                )
+            )
         start += size
     return tuple(blocks)
 
 
 def marks_in_order(page: PageSegments, blocks: Sequence[Block]) -> Iterator[bool]:
-    """Of each segment of a page, in document order, whether it is template; as its blocks have it."""
+    """Return the template flag of each segment of a page in document order, taken from its blocks."""
     marks = [iter(block.are_template) for block in blocks]
     return (next(marks[block]) for block in page.blocks)
 
 
-# All that the serializer writes in texts; control characters, which XML cannot hold, become the third.
+# The references that the serializer writes in texts; control characters, invalid in XML, become the third.
 _REFERENCES = (("&lt;", "<"), ("&gt;", ">"), ("&#xFFFD;", "\ufffd"), ("&#13;", "\r"), ("&amp;", "&"))
 
 
 def _unescaped(text: str) -> str:
-    """A text without the references that the serializer writes."""
+    """Resolve the references that the serializer writes."""
     if "&" not in text:
         return text
     for reference, character in _REFERENCES:
@@ -140,15 +156,15 @@ def _unescaped(text: str) -> str:
 
 
 class Segmenter:
-    """Parts pages into blocks and segments; what comes back from page to page is made once."""
+    """Splits pages into blocks and segments, and caches texts that repeat across pages."""
 
     def __init__(self) -> None:
         self._texts: dict[int, tuple[str, str]] = {}  # each also with a blank before it
         self._paths: dict[int, str] = {}
 
     def segments(self, root: Element) -> PageSegments:
-        """The segments of a page."""
-        if len(self._texts) + len(self._paths) > _MOST_REMEMBERED:
+        """Return the segments of a page."""
+        if len(self._texts) + len(self._paths) > _MAX_CACHED:
             self._texts.clear()
             self._paths.clear()
         xml = etree.tostring(root, encoding="utf-8", with_tail=False)
@@ -158,20 +174,26 @@ class Segmenter:
         ranges = zip(keys, scan.are_apart.tolist(), scan.starts.tolist(), scan.ends.tolist(), strict=True)
         layouts = zip(scan.layout_paths.tolist(), scan.layouts.tolist(), strict=True)
         return PageSegments(
-            keys,
-            scan.paths.tolist(),
-            scan.lengths.tolist(),
-            [(texts.get(key) or self._text(key, xml[start:end]))[apart] for key, apart, start, end in ranges],
-            scan.blocks.tolist(),
-            [self._paths.get(key) or self._path(key, layout, xml, scan) for key, layout in layouts],
+            keys=keys,
+            paths=scan.paths.tolist(),
+            lengths=scan.lengths.tolist(),
+            texts=[
+                (texts.get(key) or self._text(key, xml[start:end]))[apart]
+                for key, apart, start, end in ranges
+            ],
+            blocks=scan.blocks.tolist(),
+            block_paths=[
+                self._paths.get(key) or self._path(key=key, element=layout, xml=xml, scan=scan)
+                for key, layout in layouts
+            ],
         )
 
     def _text(self, key: int, written: bytes) -> tuple[str, str]:
         text = normalize(_unescaped(written.decode()))
-        both = text, f" {text}"
-        if len(text) <= _LONGEST_REMEMBERED:
-            self._texts[key] = both
-        return both
+        text_and_separated = text, f" {text}"
+        if len(text) <= _LONGEST_CACHED:
+            self._texts[key] = text_and_separated
+        return text_and_separated
 
     def _path(self, key: int, element: int, xml: bytes, scan: TextScan) -> str:
         tags = []

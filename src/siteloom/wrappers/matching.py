@@ -7,6 +7,7 @@ the signature, or if the signature is one it accepts. If none fits, the nearest 
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,7 +19,7 @@ from siteloom.templates.url_patterns import PatternSet, matches
 from siteloom.wrappers.safe_patterns import tells_pages_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from siteloom.core.model import Page
     from siteloom.html.page_scan import PageScan
@@ -42,15 +43,40 @@ _MOST_CONSIDERED = 20  # a person reads no more
 
 
 class NamedWrapper(NamedTuple):
-    """A wrapper and its name; `version` is its version in the store, if it comes from a store."""
+    """A wrapper under its name; `version` and `site` are those in the store, if it comes from there.
+
+    It pickles as its JSON, which is smaller than a wrapper that is ready for use.
+    """
 
     name: str
     version: int | None
     wrapper: Wrapper
+    site: str | None = None
+
+    @property
+    def sites(self) -> tuple[str, ...]:
+        """The sites that it is for."""
+        return (self.site,) if self.site else tuple(self.wrapper.footprint.sites)
+
+    @property
+    def is_for_pages(self) -> bool:
+        """Whether it can be chosen for any page: without a footprint it cannot."""
+        return bool(self.wrapper.footprint.sites and self.wrapper.footprint.url_patterns)
+
+    def __reduce__(self) -> tuple[Callable[..., NamedWrapper], tuple[object, ...]]:
+        """The wrapper as JSON, which any process can read."""
+        return _unpickled, (self.name, self.version, self.wrapper.to_json(), self.site)
 
     def __str__(self) -> str:
         """The name, and the version if there is one."""
         return self.name if self.version is None else f"{self.name}, version {self.version}"
+
+
+def _unpickled(name: str, version: int | None, text: str, site: str | None) -> NamedWrapper:
+    from siteloom.wrappers.wrapper import Wrapper  # noqa: PLC0415 - matching needs no rules
+
+    with warnings.catch_warnings(action="ignore"):  # the process that read the wrapper first showed them
+        return NamedWrapper(name, version, Wrapper.from_json(text), site)
 
 
 class Match(NamedTuple):

@@ -1,8 +1,9 @@
-"""Wrappers under their names, loaded from files and folders or from a workspace."""
+"""Wrappers with their names, read from files and folders."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,54 +12,77 @@ from siteloom.core.errors import WrapperError
 from siteloom.core.foreign_files import OutsideError, TooLargeError, leads_out
 from siteloom.core.remote_files import LARGEST_OF_RECORDS, has_scheme, local_path, read_file, shown
 from siteloom.core.table_files import decoded_bytes, load_pyarrow
+from siteloom.core.values import lacks_extra
 from siteloom.wrappers.matching import NamedWrapper
 from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
-class WrapperText(NamedTuple):
-    """A wrapper as text, which any process can load; in a store it belongs to a site."""
+def read_wrapper(
+    name: str,
+    version: int | None,
+    text: str,
+    site: str | None = None,
+    *,
+    tell: Callable[[str], object] | None = None,
+) -> NamedWrapper:
+    """A wrapper from its JSON; a WrapperError names it.
 
-    name: str
-    version: int | None
-    text: str
-    site: str | None = None
+    What its user should know, such as that another parser was used to learn it, goes to `tell` if that is
+    given, and is a Python warning otherwise.
+    """
+    try:
+        if tell is None:
+            return NamedWrapper(name, version, Wrapper.from_json(text), site)
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            named = NamedWrapper(name, version, Wrapper.from_json(text), site)
+    except WrapperError as error:
+        raise WrapperError(f"{name}: {error}") from error
+    for warning in caught:
+        tell(f"{named}: {warning.message}")
+    return named
 
-    def loaded(self) -> NamedWrapper:
-        """Parse the text into a wrapper."""
-        try:
-            return NamedWrapper(self.name, self.version, Wrapper.from_json(self.text))
-        except WrapperError as error:
-            raise WrapperError(f"{self.name}: {error}") from error
+
+def untyped_note(wrappers: Iterable[NamedWrapper]) -> str | None:
+    """A sentence on the types of values that cannot be read without an extra; None if all can."""
+    types = {rules.attribute.type for named in wrappers for rules in named.wrapper.attributes.values()}
+    untyped = sorted(kind for kind in types if kind is not None and lacks_extra(kind))
+    if not untyped:
+        return None
+    return (
+        f"Values of type {' and '.join(untyped)} are given as texts alone: to have them typed, "
+        "install the extra with pip install 'siteloom[values]'."
+    )
 
 
 _WRAPPER_SUFFIX = ".json"
 _LARGEST_MARK = 1_000_000  # bytes: a mark only holds a few counts
 
 
-def wrapper_texts_of_files(files: Sequence[str]) -> list[WrapperText]:
-    """Read the wrappers of files, each named after its file, or by its path if two files have the same name.
+def wrappers_of_files(
+    files: Sequence[str], *, tell: Callable[[str], object] | None = None
+) -> list[NamedWrapper]:
+    """The wrappers of files, each named as its file; those whose files have the same name, by their paths.
 
-    A folder written by `siteloom bootstrap`, local or remote, contains a wrapper for each wrapped site.
+    A folder that `siteloom bootstrap` has made, here or elsewhere, has a wrapper for each of some sites. For
+    `tell` see `read_wrapper`.
     """
-    named_texts = [
-        named_text
+    texts = [
+        text
         for file in files
-        for named_text in (_wrappers_of_folder(file) if _is_folder(file) else [_of_file(file)])
+        for text in (_texts_of_folder(file) if _is_folder(file) else [_text_of_file(file)])
     ]
-    names = Counter(named_text.name for named_text in named_texts)
+    names = Counter(text.name for text in texts)
     return [
-        WrapperText(
-            named_text.name if names[named_text.name] == 1 else named_text.path, None, named_text.text
-        )
-        for named_text in named_texts
+        read_wrapper(text.name if names[text.name] == 1 else text.path, None, text.text, tell=tell)
+        for text in texts
     ]
 
 
-class _NamedText(NamedTuple):
-    """A wrapper as text, its short name, and its path, which is unique."""
+class _FileText(NamedTuple):
+    """The JSON of a wrapper, its name, and the path that no other has."""
 
     name: str
     path: str
@@ -71,7 +95,7 @@ def _is_folder(location: str) -> bool:
     return Path(location).is_dir()
 
 
-def _of_file(file: str) -> _NamedText:
+def _text_of_file(file: str) -> _FileText:
     try:
         text = read_file(file).decode("utf-8")
     except FileNotFoundError as error:
@@ -79,11 +103,13 @@ def _of_file(file: str) -> _NamedText:
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise WrapperError(f"The wrapper {shown(file)} cannot be read: {why}.") from error
-    return _NamedText(PurePosixPath(file).stem, shown(file), text)
+    return _FileText(PurePosixPath(file).stem, shown(file), text)
 
 
-def _wrappers_of_folder(location: str) -> list[_NamedText]:
-    """Read the wrappers from a folder of Parquet files, one per site: see `siteloom.engines.whole_crawls`."""
+def _texts_of_folder(location: str) -> list[_FileText]:
+    """The wrappers of sites that are in a folder of Parquet files by site: see
+    `siteloom.engines.whole_crawls`.
+    """
     pyarrow = load_pyarrow()
     from fsspec.core import url_to_fs  # noqa: PLC0415 - an extra, with PyArrow
     from pyarrow.dataset import ParquetFileFormat, dataset, partitioning  # noqa: PLC0415
@@ -114,7 +140,7 @@ def _wrappers_of_folder(location: str) -> list[_NamedText]:
     if not outcomes["wrapped"]:
         raise WrapperError(f"There is no wrapper in {shown(location)}: no site could be wrapped.")
     return sorted(
-        _NamedText(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
+        _FileText(row["site"], f"{shown(location)}/{row['site']}", row["wrapper"])
         for row in rows
         if row["wrapper"] is not None
     )

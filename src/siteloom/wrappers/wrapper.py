@@ -194,7 +194,7 @@ class Wrapper:
                 most_alike([self._layout_signatures[candidate] for candidate in candidates], page_signature)
             ]
         for record in records_by_layout[layout_number]:
-            yield _with_layout(record, layout_number) if layout_number else record
+            yield _with_layout(record, layout_number + 1) if layout_number else record
 
     @cached_property
     def _layout_signatures(self) -> list[Signatures | None]:
@@ -351,10 +351,10 @@ class Wrapper:
         return [text for text in part_values(rule.part, node.text) if shape(text) in attribute.shapes]
 
 
-def _with_layout(record: Record, number: int) -> Record:
-    """Return the record with the number of its earlier layout appended to the rules in its provenance."""
+def _with_layout(record: Record, layout: int) -> Record:
+    """A record whose provenance has the number of an earlier layout."""
     provenance = {
-        name: tuple(replace(origin, rule=f"{origin.rule}@{number + 1}") for origin in origins)
+        name: tuple(replace(origin, rule=f"{origin.rule}@{layout}", layout=layout) for origin in origins)
         for name, origins in record.provenance.items()
     }
     return replace(record, provenance=provenance)

@@ -62,3 +62,23 @@ def test_doctor_says_that_a_file_is_not_trusted(hostile: Command) -> None:
     (row,) = [row for row in map(json.loads, result.stdout.splitlines()) if row["check"] == "settings"]
     assert (row["ok"], "alarm.command" in row["finding"]) == (False, True)
     assert "backup" not in result.stderr
+
+
+def test_a_workspace_elsewhere_is_not_used_by_a_link_that_came_with_the_folder(siteloom: Command) -> None:
+    victim, cloned = siteloom.folder / "victim", siteloom.folder / "cloned"
+    for folder in (victim, cloned, siteloom.folder / "home"):
+        folder.mkdir()
+    environment = home(siteloom)
+    assert Command(victim)("init", environment=environment).returncode == 0
+    before = {file: file.read_bytes() for file in victim.rglob("*") if file.is_file()}
+    (cloned / ".siteloom").symlink_to("../victim/.siteloom")
+    (cloned / "page.html").write_text("<p>x")
+    for arguments in (("status",), ("ingest", "."), ("init",)):
+        sentence = one_sentence(Command(cloned)(*arguments, environment=environment))
+        assert "leads out of this folder by a symbolic link" in sentence
+    told = Command(cloned)("doctor", environment=environment)
+    assert told.returncode == 1
+    assert "leads out of this folder" in told.stderr
+    assert {file: file.read_bytes() for file in victim.rglob("*") if file.is_file()} == before
+    told = Command(cloned)("status", "--workspace", ".siteloom", environment=environment)
+    assert told.returncode == 0, told.stderr

@@ -135,6 +135,10 @@ ACCESS: dict[str, Access] = {
     # Pages in. URLs are sorted by what they look like, and nothing of it is kept.
     "GET /add": EDITOR,
     "PUT /api/uploads/{name:path}": Access("editor", content=b"<p>page"),
+    "POST /api/trials": Access("editor", json={}),
+    "GET /pages/trial-{key}": VIEWER,
+    "GET /pages/trial-{key}/tree": VIEWER,
+    "GET /pages/trial-{key}/frame": VIEWER,
     "POST /api/urls": Access("viewer", json={"text": "https://a.example/1"}),
     "GET /sites/{site:path}/urls": VIEWER,
     "GET /api/sites/{site:path}/urls": VIEWER,

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from siteloom.apps.server import create_app
+from siteloom.apps.server.operation_jobs import job_result
 from siteloom.apps.server.upload_folder import new_upload
-from siteloom.apps.server.work.ingesting import ingest_upload
-from siteloom.apps.server.work.wrapping import learn
+from siteloom.apps.server.work import KINDS
 from siteloom.core.errors import NotFound, SourceError, UsageError
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
 from siteloom.operations.watch import watch_wrappers
 from siteloom.sources.example_files import ExampleLine
@@ -25,8 +24,9 @@ from tests.apps.demo.sites import guide, of_kind
 from tests.apps.server.browsing import Browser
 from tests.apps.server.serving import program, serving
 from tests.maintenance import guide as watched_guide
+from tests.operations.calls import annotate_pages, learn_wrappers
 from tests.sources.warc_records import gzip_members, http, page_record, plain, record, warcinfo
-from tests.store.helpers import put
+from tests.store.helpers import page, put
 
 GUIDE = "larkmoor-guide.example"
 
@@ -54,7 +54,7 @@ def uploaded(store: Store, files: Mapping[str, bytes]) -> str:
 def taken_in(store: Store, files: Mapping[str, bytes], **arguments: object) -> dict[str, Any]:
     """What a job tells of files that were sent; as JSON, for the table of jobs keeps it so."""
     given = dict.fromkeys(("site", "url", "resources", "cluster"), None) | {"upload": uploaded(store, files)}
-    told = ingest_upload(store, Settings(), given | arguments, lambda *_: None)
+    told = KINDS["ingest"].run(store, Settings(), given | arguments, lambda *_: None)
     return dict(json.loads(json.dumps(told)))
 
 
@@ -72,14 +72,14 @@ def test_an_archive_becomes_a_site_with_templates(store: Store) -> None:
     told = taken_in(store, {"crawl.warc": warc()}, cluster=True, resources=True)
     (site,) = told["sites"]
     assert (told["site"], told["pages"], told["url"]) == (GUIDE, 12, None)
-    assert (site["site"], site["pages"], site["new"]) == (GUIDE, 12, 12)
+    assert (site["site"], site["pages"], site["added"]) == (GUIDE, 12, 12)
     assert site["templates"] == len(store.cluster_summaries(GUIDE)) > 0
     assert site["next_step"]["kind"] == "annotate"
     assert store.resource(f"https://www.{GUIDE}/style.css") is not None
     assert left(store) == []
     runs = [run.verb for run in store.runs(9)]
     again = taken_in(store, {"crawl.warc": warc()}, cluster=True)
-    assert (again["new"], again["unchanged"], again["sites"][0]["new"]) == (0, 12, 0)
+    assert (again["added"], again["unchanged"], again["sites"][0]["added"]) == (0, 12, 0)
     assert [run.verb for run in store.runs(9)] == ["ingest", *runs]  # templates are not looked for again
 
 
@@ -106,11 +106,11 @@ def test_without_templates_the_next_step_is_to_find_them_and_with_wrappers_to_ex
     assert store.resource(f"https://www.{GUIDE}/style.css") is None
     taken_in(store, {"crawl.warc": warc()}, cluster=True)
     one = of_kind(guide(), "restaurant")[0]
-    annotate(store, [ExampleLine(one.page.url, one.truth, (), {})])
+    annotate_pages(store, [ExampleLine(one.page.url, one.truth, (), {})])
     (name,) = [found.name for found in store.cluster_summaries() if found.annotated]
-    learn(store, Settings(), {"cluster": name}, lambda *_: None)
+    learn_wrappers(store, name)
     told = taken_in(store, {"more.warc.gz": gzip.compress(warc(14))}, cluster=True)
-    assert (told["new"], told["sites"][0]["next_step"]["kind"]) == (2, "extract")
+    assert (told["added"], told["sites"][0]["next_step"]["kind"]) == (2, "extract")
 
 
 def test_pages_that_come_again_are_held_against_those_that_are_watched(store: Store) -> None:
@@ -121,10 +121,38 @@ def test_pages_that_come_again_are_held_against_those_that_are_watched(store: St
     watch_wrappers(store)
     lines = [{"url": one.url, "html": one.html.decode()} for one in watched_guide.pages("redesign")]
     told = taken_in(store, {"crawl.jsonl": "\n".join(map(json.dumps, lines)).encode()})
-    assert told["changed"] == len(lines)
+    assert told["changed_pages"] == len(lines)
+    assert told["changed_wrappers"] == [name]
     (found,) = store.newest_checks(name)
     assert not found.is_healthy
     assert told["sites"][0]["next_step"]["kind"] == "repair"
+
+
+def test_the_page_of_an_import_with_changed_pages_can_be_looked_at(store: Store, settings: Settings) -> None:
+    put(store, page("https://a.example/1", "before"))
+    browser = Browser(create_app(store, settings))
+    told = taken_in(store, {"a.jsonl": b'{"url": "https://a.example/1", "html": "<p>now"}\n'})
+    assert told["changed_pages"] == 1
+    job = store.jobs.add("ingest", {"upload": "gone", "name": "a.jsonl"}, "local")
+    store.jobs.end(job.id, "done", told)
+    text = browser.look(f"/jobs/{job.id}")
+    assert "1 page read, 0 of them new" in " ".join(text.split())
+    assert "changed since the last time" in text
+
+
+def test_what_version_1_0_stored_of_an_import_does_not_break_its_page(
+    store: Store, settings: Settings
+) -> None:
+    stored = {
+        "new": 0, "changed": 12, "unchanged": 0, "failures": {}, "skipped": {}, "first_failures": [],
+        "site": GUIDE, "site_count": 1, "sites": [], "pages": 12, "url": None,
+    }  # fmt: skip
+    browser = Browser(create_app(store, settings))
+    for kind in ("ingest", "fetch"):
+        job = store.jobs.add(kind, {}, "local")
+        store.jobs.end(job.id, "done", stored)
+        assert GUIDE in browser.look(f"/jobs/{job.id}") or kind == "fetch"
+        assert job_result(job) is None
 
 
 def test_a_folder_keeps_the_urls_of_its_index_and_other_files_get_stable_ones(store: Store) -> None:
@@ -147,7 +175,7 @@ def test_a_folder_keeps_the_urls_of_its_index_and_other_files_get_stable_ones(st
     }
     assert told["failures"] == {"outside the folder": 1}
     assert told["site_count"] == len(told["sites"]) == 4
-    assert taken_in(store, files)["new"] == 0
+    assert taken_in(store, files)["added"] == 0
 
 
 def test_all_pages_go_to_the_site_that_is_named(store: Store) -> None:
@@ -202,14 +230,14 @@ def test_a_bomb_is_a_failure(store: Store) -> None:
     archive = gzip_members([bomb, page_record("https://a.example/", b"<p>fine")]).content
     given = dict.fromkeys(("site", "url", "resources", "cluster"), None)
     given |= {"upload": uploaded(store, {"x.warc.gz": archive})}
-    told = ingest_upload(store, small, given, lambda *_: None)
+    told = KINDS["ingest"].run(store, small, given, lambda *_: None)
     assert (told["pages"], told["failures"]) == (1, {"page too large": 1})
 
 
 def test_an_upload_that_is_gone_is_told_of(store: Store) -> None:
     for upload in ("f" * 32, "../packs"):
         with pytest.raises(NotFound, match="not there any more"):
-            ingest_upload(store, Settings(), {"upload": upload}, lambda *_: None)
+            KINDS["ingest"].run(store, Settings(), {"upload": upload}, lambda *_: None)
 
 
 def test_from_sending_a_file_to_its_next_step(store: Store, settings: Settings) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from fastapi import FastAPI
 
-from siteloom.apps.server.work.wrapping import extract
 from siteloom.core.errors import UsageError
-from siteloom.core.settings import Settings
 from siteloom.store.store import Store
 from tests.apps.server.browsing import Browser
+from tests.operations.calls import extract_records
 
 HALF = rb"\ud800"
 HALF_REFUSED = "This cannot be understood: a text has half a character in it."
@@ -73,4 +72,4 @@ def test_what_may_be_left_empty_is_no_choice(browser: Browser) -> None:
 
 def test_without_a_wrapper_people_are_told_what_to_do_in_a_browser(empty_store: Store) -> None:
     with pytest.raises(UsageError, match="annotate some pages"):
-        extract(empty_store, Settings(), {"site": None}, lambda *_: None)
+        extract_records(empty_store)

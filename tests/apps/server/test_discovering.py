@@ -15,18 +15,19 @@ from lxml.html import HtmlElement
 from sqlalchemy import event
 
 from siteloom.apps.server import create_app
-from siteloom.apps.server.work.discovering import accept_columns, checked_names, discover, state_of_pages
-from siteloom.apps.server.work.indexing import index
-from siteloom.core.errors import UsageError
+from siteloom.apps.server.operation_jobs import job_result
+from siteloom.core.errors import Overtaken, SourceError, UsageError
 from siteloom.core.model import Page
-from siteloom.core.settings import Settings, StoreSettings
+from siteloom.core.settings import ParseSettings, Settings, StoreSettings
 from siteloom.operations.cluster import cluster_store
+from siteloom.operations.discover import state_of_pages
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import guide, of_kind
 from tests.apps.server.access import CHEAP
 from tests.apps.server.browsing import Browser
+from tests.apps.server.running_jobs import run_job
 from tests.store.helpers import put
 from tests.store.test_overview import cluster
 
@@ -74,10 +75,6 @@ def client(store: Store) -> Browser:
     return Browser(create_app(store, Settings()))
 
 
-def unheard(*_: object) -> None:
-    """No one watches."""
-
-
 TABLES: dict[str, dict[str, Any]] = {}
 """What the job has found in the workspace that all tests begin with."""
 
@@ -86,7 +83,7 @@ def done(store: Store, cluster: str = TEMPLATE) -> Mapping[str, Any]:
     """Have the table of a cluster made, as the server's job does."""
     job = store.jobs.add("discover", {"cluster": cluster}, "ana")
     if cluster not in TABLES:
-        TABLES[cluster] = discover(store, Settings(), {"cluster": cluster}, unheard)
+        TABLES[cluster] = run_job(store, "discover", cluster=cluster)
     result = TABLES[cluster]
     assert store.jobs.end(job.id, "done", result)
     return result
@@ -115,9 +112,9 @@ def seen(store: Store) -> dict[str, str]:
 def test_a_job_makes_the_table(store: Store) -> None:
     heard: list[tuple[int, int | None, str]] = []
     (found,), addresses = store.clusters(TEMPLATE)
-    result = discover(store, Settings(), {"cluster": TEMPLATE}, lambda *told: heard.append(told))
+    result = run_job(store, "discover", report=lambda *told: heard.append(told), cluster=TEMPLATE)
     pages = len(found.members)
-    assert heard == [(number, pages, "pages read") for number in range(pages + 1)]
+    assert heard == [(number, pages, "pages: Reading") for number in range(pages + 1)]
     counted = [result[name] for name in ("pages", "of_pages", "row_count", "failed")]
     assert counted == [pages, pages, pages, 0]
     names = {one.page.url: one.truth["name"][0] for one in RESTAURANTS}
@@ -224,11 +221,11 @@ def test_columns_become_attributes_of_a_wrapper(store: Store, client: Browser) -
         "edition": store.cluster_edition(TEMPLATE),
     }
 
-    came_of_it = accept_columns(store, Settings(), job.arguments, unheard)
+    came_of_it = run_job(store, "accept_columns", **job.arguments)
 
     assert came_of_it["agreement"].keys() == {"Name of it", "phone"}
     assert min(came_of_it["agreement"].values()) >= 0.8
-    (wrapper,) = came_of_it["wrappers"]
+    (wrapper,) = came_of_it["learned"]["wrappers"]
     assert wrapper["attributes"]["Name of it"] == 1
     assert store.wrapper(wrapper["name"]).version == wrapper["version"] == 1
     store.jobs.end(job.id, "done", {**came_of_it, "left_out": {"odd": 0.4}})
@@ -316,17 +313,69 @@ def test_jobs_that_failed_or_are_done_have_a_page(store: Store, client: Browser)
     assert shown.xpath("//a[.='See the table']/@href") == [f"/clusters/{TEMPLATE}/discover"]
     assert f"columns{len(result['columns'])}" in text_of(shown)
     indexed = store.jobs.add("index", {}, "ana")
-    store.jobs.end(indexed.id, "done", index(store, Settings(), {}, unheard))
+    store.jobs.end(indexed.id, "done", run_job(store, "index"))
     shown = looked(client, f"/jobs/{indexed.id}")
     assert f"pages indexed{len(RESTAURANTS) + 15}" in text_of(shown)
 
 
 def test_columns_that_are_gone_are_told(store: Store) -> None:
-    asked = {"cluster": TEMPLATE, "names": {"size": "shoe size"}, "edition": None}
     with pytest.raises(UsageError, match="There is no column 'shoe size'"):
-        accept_columns(store, Settings(), asked, unheard)
-    with pytest.raises(UsageError, match="Two columns would both be called a b"):
-        checked_names({"a b": "x", "a  b": "y"})
+        run_job(store, "accept_columns", cluster=TEMPLATE, names={"size": "shoe size"})
+
+
+def test_a_job_keeps_to_the_parse_limits_of_the_user(store: Store) -> None:
+    strict = Settings(parse=ParseSettings(max_bytes=10))
+    with pytest.raises(SourceError, match="page too large"):
+        run_job(store, "discover", settings=strict, cluster=TEMPLATE)
+
+
+def test_templates_that_were_found_anew_are_looked_at_first(store: Store) -> None:
+    edition = store.cluster_edition(TEMPLATE)
+    assert edition is not None
+    with pytest.raises(Overtaken, match="were found anew since you looked at"):
+        run_job(store, "accept_columns", cluster=TEMPLATE, names={"a": "title"}, edition=edition + 1)
+
+
+def test_what_earlier_versions_stored_is_shown(store: Store, client: Browser) -> None:
+    table = {name: value for name, value in done(store).items() if name not in ("failures", "is_cluster")}
+    results: dict[str, dict[str, Any]] = {
+        "discover": table,
+        "accept_columns": {
+            "cluster": TEMPLATE,
+            "site": GUIDE,
+            "wrappers": [
+                {
+                    "name": TEMPLATE,
+                    "version": 1,
+                    "lost": [],
+                    "is_learned": True,
+                    "attributes": {"name": 1.0},
+                    "disagreements": [],
+                }
+            ],
+            "agreement": {"name": 1.0},
+            "left_out": {"odd": 0.4},
+            "tried": 12,
+        },
+        "index": {
+            "added_pages": 3,
+            "removed_pages": 0,
+            "added_records": 0,
+            "removed_records": 0,
+            "failures": {"empty page": 1},
+        },
+    }
+    for kind, result in results.items():
+        job = store.jobs.add(kind, {"cluster": TEMPLATE}, "ana")
+        store.jobs.end(job.id, "done", result)
+        stored = store.jobs.get(job.id)
+        assert stored is not None
+        assert job_result(stored) is not None
+        client.look(f"/jobs/{job.id}")
+        for other in ({"cluster": 7}, {}):
+            strange = store.jobs.add(kind, {"cluster": TEMPLATE}, "ana")
+            store.jobs.end(strange.id, "done", other)
+            client.look(f"/jobs/{strange.id}")
 
 
 def test_forms_that_no_page_sends(store: Store, client: Browser) -> None:

@@ -15,14 +15,14 @@ import pytest
 from lxml import html
 
 from siteloom.apps.server import create_app
-from siteloom.apps.server.work.linking import entities
 from siteloom.core.errors import UsageError
 from siteloom.core.model import Seed
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.store.queries.records import ExtractedRow
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.server.browsing import Browser
+from tests.apps.server.running_jobs import run_job
 from tests.learning.known_records.test_linking import site as site_seeds
 from tests.store.helpers import page, put
 
@@ -32,12 +32,9 @@ OTHER_PHONE = "(212) 555-1111"
 EVIL = "<script>alert(1)</script>"
 
 
-def unheard(*_: object) -> None:
-    """No one watches."""
-
-
 def linked(store: Store, *core: str, seeds: bool = False) -> dict[str, Any]:
-    return entities(store, Settings(), {"core": list(core), "seeds": seeds}, unheard)
+    result = run_job(store, "entities", core=list(core), seeds=seeds)
+    return {name: result[name] for name in ("records", "entities", "on_several")}
 
 
 def extracted(store: Store, site: str, seeds: list[Seed]) -> None:
@@ -73,7 +70,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
             put(opened, page(f"https://{site}/0"))
             extracted(opened, site, told(site))
         result = linked(opened, "name")
-        assert result == {"told": 2 * COUNT, "entities": COUNT, "on_several": COUNT}
+        assert result == {"records": 2 * COUNT, "entities": COUNT, "on_several": COUNT}
         yield opened
 
 
@@ -164,8 +161,10 @@ def test_attributes_are_proposed(client: Browser, store: Store) -> None:
     assert client.post("/jobs", {"kind": "entities", "core": "name"}).status_code == 303
     (job,) = store.jobs.latest(1)
     assert job.arguments == {"core": ["name"], "seeds": None}
-    store.jobs.end(job.id, "done", {"told": 60, "entities": 30, "on_several": 30})
+    store.jobs.end(job.id, "done", {"records": 60, "entities": 30, "on_several": 30})
     assert "60 records tell of 30 things" in client.look(f"/jobs/{job.id}")
+    store.jobs.end(job.id, "done", {"told": 60, "entities": 30, "on_several": 30})  # as 1.0 stored it
+    assert "See them side by side" in client.look(f"/jobs/{job.id}")
 
 
 def test_an_empty_workspace_says_what_is_needed(app: Any, empty_store: Store) -> None:
@@ -189,7 +188,11 @@ def test_records_of_one_site_are_compared_with_seeds(app: Any, empty_store: Stor
     assert "There are only those of a.example" in browser.look("/entities")
     with pytest.raises(UsageError, match=r"there are only those of a\.example"):
         linked(empty_store)
-    assert linked(empty_store, "name", seeds=True) == {"told": COUNT + 5, "entities": COUNT, "on_several": 5}
+    assert linked(empty_store, "name", seeds=True) == {
+        "records": COUNT + 5,
+        "entities": COUNT,
+        "on_several": 5,
+    }
     with pytest.raises(UsageError, match="No record has the attribute colour"):
         linked(empty_store, "colour", seeds=True)
     assert "compare" in browser.look("/entities/link").casefold()

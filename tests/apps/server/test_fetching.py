@@ -64,7 +64,7 @@ def test_a_start_page_becomes_a_site_with_templates(site: WebSite, store: Store,
         asked = {"start": f"{site.address}/", "cluster": True}
         job = client.post("/api/jobs", json={"kind": "fetch", "arguments": asked}).json()
         result = result_of(store, job["id"])
-        assert (result["site"], result["pages"], result["new"]) == (SITE, 30, 30)
+        assert (result["site"], result["pages"], result["added"]) == (SITE, 30, 30)
         assert result["failures"]["status 404"] >= 1
         assert result["skipped"]["forbidden by robots.txt"] == 1
         assert result["first_failures"][0]["url"].startswith(site.address)
@@ -96,10 +96,10 @@ def test_one_url_is_one_page_and_what_failed_is_told(site: WebSite, store: Store
 
     fetched = run(store, settings, {"urls": [url]}, report)
     assert (fetched["url"], fetched["pages"], fetched["failures"]) == (url, 1, {})
-    assert reports[-1] == (1, 1, "pages fetched")
+    assert reports[-1] == (1, 1, "pages: Fetching")
     assert not any(locked)  # others can write meanwhile
     again = run(store, settings, {"urls": [url, url, f"{site.address}/broken"]})
-    assert (again["new"], again["unchanged"], again["failures"]) == (0, 1, {"status 500": 1})
+    assert (again["added"], again["unchanged"], again["failures"]) == (0, 1, {"status 500": 1})
     with pytest.raises(SourceError, match=r"^No page could be read: status 404\.$"):
         run(store, settings, {"urls": [f"{site.address}/nowhere"]})
 
@@ -107,7 +107,7 @@ def test_one_url_is_one_page_and_what_failed_is_told(site: WebSite, store: Store
 def test_what_a_cancelled_job_has_fetched_is_kept(site: WebSite, store: Store, runner: JobRunner) -> None:
     asked = {"start": f"{site.address}/calendar/2026/1", "most_pages": 100_000}
     job = runner.submit("fetch", asked, "ana").id
-    assert wait_for(store, job, lambda job: job.done >= 3).message == "pages fetched"
+    assert wait_for(store, job, lambda job: job.done >= 3).message == "pages: Fetching"
     runner.cancel(job)
     assert wait_for(store, job).state == "cancelled"
     (kept,) = store.sites()

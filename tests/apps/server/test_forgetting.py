@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from siteloom.apps.server import create_app
-from siteloom.apps.server.work.forgetting import forget
+from siteloom.apps.server.work import KINDS
 from siteloom.core.database import writing
 from siteloom.core.file_lock import write_lock
 from siteloom.core.settings import RetentionSettings, Settings, StoreSettings
@@ -113,7 +113,7 @@ def test_a_page_and_then_its_site_are_forgotten_by_jobs(lived_in: Store, setting
         job = _forgotten(client, store, [LOST])
         assert job.result == {"counts": {**would["counts"], "sites": 1}, "to_learn_again": []}
         assert remains(store, *words_of(LOST)) == []
-        assert job.message == "steps: removing traces from the database"
+        assert job.message == "steps: Removing traces from the database"
         _is_gone(client, opened)
         # Nothing holds them any more, though Python's collector was told to spare them.
         wait_until(lambda: _benches() == 0)
@@ -276,15 +276,15 @@ def test_a_job_that_did_not_end_well_leads_on(filled: People) -> None:
     (job, _) = store.jobs.latest(2)
     assert started.headers["location"] == f"/jobs/{job.id}"
     told: list[str] = []
-    result = forget(store, Settings(), job.arguments, lambda *progress: told.append(progress[2]))
-    assert result == {"counts": {}, "to_learn_again": ()}
+    result = KINDS["forget"].run(store, Settings(), job.arguments, lambda *progress: told.append(progress[2]))
+    assert result == {"counts": {}, "to_learn_again": []}
     assert not is_unfinished(store.folder)
     assert [site.name for site in store.sites()] == ["a.example", "b.example"]
 
 
 def test_a_job_whose_names_another_has_forgotten_has_nothing_to_do(empty_store: Store) -> None:
     put(empty_store, page("http://a.example/1"))
-    result = forget(empty_store, Settings(), {"names": [FORGOTTEN]}, lambda *_: None)
+    result = KINDS["forget"].run(empty_store, Settings(), {"names": [FORGOTTEN]}, lambda *_: None)
     assert result["counts"] == {}
     assert len(empty_store.sites()) == 1
 

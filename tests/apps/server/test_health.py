@@ -20,7 +20,6 @@ from siteloom.apps.server import create_app
 from siteloom.apps.server.views.monitoring import streaks_of
 from siteloom.apps.server.views.runs import POINTS_DRAWN
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.extraction.extractor import tally_rows
 from siteloom.store.queries.runs import recorded_run
 from siteloom.store.queries.watches_and_repairs import PastCheck
 from siteloom.store.store import Store
@@ -233,7 +232,7 @@ def counted(pages: int, name: float, *, on_site: bool = True) -> list[list[Any]]
     }
     if on_site:
         tally |= {("on", SHOP, *key): count for key, count in own.items()}
-    return tally_rows(tally)  # type: ignore[arg-type]
+    return [[*key, count] for key, count in tally.items()]
 
 
 def extract(store: Store, tally: list[list[Any]], site: str | None = None, *, cut: bool = False) -> None:
@@ -446,7 +445,7 @@ def test_what_pages_say_is_text(shop: Store) -> None:
     }
     with shop.recording("monitor", {}) as run:
         shop.save_check(run.id, f"{SHOP}/1", 1, "bellwethers", False, {"changes": [change]})
-    extract(shop, tally_rows({("pages",): 4, ("failed", HOSTILE): 1}))  # type: ignore[arg-type]
+    extract(shop, [["pages", 4], ["failed", HOSTILE, 1]])
     client = Browser(create_app(shop, Settings()))
     for path in ("/monitoring", "/monitoring/alarms", f"/sites/{SHOP}/health"):
         root = tree(client, path)

@@ -126,16 +126,19 @@ def test_what_is_annotated_is_learned_and_extracted(store: Store, settings: Sett
         *_, (name, ended) = events(client, job["id"])
         assert (name, ended["state"], ended["problem"]) == ("ended", "done", None)
         result = ended["result"]
-        assert result["cluster_pages"] == result["with_record"] == cluster.size
-        assert result["records"] + result["failed"] == result["pages"] == 12
-        (wrapper,) = result["wrappers"]
-        assert (wrapper["name"], wrapper["version"], wrapper["lost"]) == (cluster.id, 1, [])
+        assert result["cluster_pages"] == result["pages_with_record"] == cluster.size
+        assert (result["lost_records"], result["lost_urls"]) == (0, [])
+        extracted = result["extracted"]
+        assert extracted["records"] + sum(extracted["failures"].values()) == extracted["pages"] == 12
+        (wrapper,) = result["learned"]["wrappers"]
+        assert (wrapper["name"], wrapper["version"], wrapper["lost_attributes"]) == (cluster.id, 1, [])
         assert wrapper["attributes"] == {"name": 1}
-        assert result["filled"] == {cluster.id: {"name": 1}}
-        assert [run.verb for run in store.runs(3)] == ["watch", "extract", "learn"]
-        assert len(list(store.records(result["run"]))) == result["records"]
+        (output,) = extracted["wrappers"]
+        assert (output["name"], output["filled"]) == (cluster.id, {"name": extracted["records"]})
+        assert [run.verb for run in store.runs(3)] == ["extract", "watch", "learn"]
+        assert len(list(store.records(extracted["run"]))) == extracted["records"]
         (check,) = store.newest_checks(cluster.id)
-        assert (check.kind, check.run_id) == ("output", result["run"])
+        assert (check.kind, check.run_id) == ("output", extracted["run"])
         page = client.get(f"/jobs/{job['id']}").text
         assert f'href="/clusters/{cluster.id}">See the template' in page
 
@@ -148,7 +151,7 @@ def test_learning_and_extracting_apart(store: Store, runner: JobRunner) -> None:
     learned = wait_for(store, learn).result
     assert isinstance(learned, dict)
     assert (learned["cluster"], learned["site"]) == (cluster.id, SITE)
-    assert learned["wrappers"][0]["disagreements"] == []
+    assert learned["wrappers"][0]["not_reproduced"] == []
     wrapper = Wrapper.from_json(store.wrapper(cluster.id).text)
     assert wrapper.attributes["name"].attribute.multi  # as was said, though no example has several
     extracted = wait_for(store, extract).result
@@ -317,7 +320,7 @@ def test_wrong_orders_are_refused_with_a_sentence(store: Store, settings: Settin
     with serving(app) as address, program(address, store, "editor") as client:
         for order, sentence in (  # there is nothing of the name in those that say so
             ({"kind": "dance"}, f"There is no kind of job dance: there are {', '.join(KINDS)}."),
-            ({"kind": "learn"}, "A job of the kind learn needs cluster."),
+            ({"kind": "finish"}, "A job of the kind finish needs cluster."),
             ({"kind": "learn", "arguments": {"cluster": "a/1"}}, "There is no cluster a/1."),
             ({"kind": "cluster", "arguments": {"site": "b.example"}}, "There is no site b.example."),
             ({"kind": "cluster", "arguments": {"site": 7}}, "The site of a job must be a text."),
@@ -370,7 +373,7 @@ def test_a_job_with_very_many_urls_is_told_once_and_started_again(store: Store, 
 @pytest.mark.parametrize("state", ["done", "failed"])
 def test_jobs_of_another_version_have_a_page(store: Store, settings: Settings, state: JobEnd) -> None:
     with serving(create_app(store, settings)) as address, program(address, store, "editor") as client:
-        for kind in ("cluster", "learn", "dance"):
+        for kind in ("cluster", "learn", "extract", "finish", "dance"):
             job = store.jobs.add(kind, {"tempo": 3, "names": {"a": "b"}}, "ana")
             store.jobs.end(job.id, state, {"cluster": "a/1"} if state == "done" else "It went wrong.")
             assert client.get(f"/jobs/{job.id}").status_code == 200
@@ -403,9 +406,9 @@ def test_jobs_are_started_and_cancelled_by_forms(store: Store, settings: Setting
         cancelled = client.post(f"/jobs/{job_id}/cancel")
         assert (cancelled.status_code, cancelled.headers["location"]) == (303, f"/jobs/{job_id}")
         assert wait_for(store, job_id).state in ("cancelled", "done")
-        refused = client.post("/jobs", data={"kind": "learn"})
+        refused = client.post("/jobs", data={"kind": "finish"})
         assert refused.status_code == 400
-        assert "A job of the kind learn needs cluster." in refused.text
+        assert "A job of the kind finish needs cluster." in refused.text
 
 
 def test_a_page_of_a_job_under_way_shows_how_far_it_is(store: Store, settings: Settings) -> None:

@@ -264,7 +264,7 @@ def test_who_cancels_while_pages_to_watch_are_chosen_is_told_what_is_in_force(
 
 def test_sites_wrapped_from_known_records_wait_for_a_look(browser: Browser, lived_in: Store) -> None:
     content = {"records": 9, "attributes": {"name": {"verdict": "accepted", "reason": ""}}}
-    lived_in.save_grown_site(DIRECTORY, "wrapped", 1, 24, PLACES, 1, content)
+    lived_in.save_site_outcome(DIRECTORY, "wrapped", 1, 24, PLACES, 1, content)
     assert keys(lived_in)[1] == f"site-{DIRECTORY}"
     assert lived_in.reviewing.count() == 2
     told = browser.look(f"/review?item=site-{DIRECTORY}")

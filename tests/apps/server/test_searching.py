@@ -16,15 +16,16 @@ from lxml.html import HtmlElement
 
 from siteloom.apps.server import create_app
 from siteloom.apps.server.views.search import marked, search_link
-from siteloom.apps.server.work.indexing import index
 from siteloom.core.model import Page
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.operations.search import Search, update_index
+from siteloom.operations.search import SearchRequest, update_index
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.server.browsing import Browser
 from tests.apps.server.conftest import People
+from tests.apps.server.running_jobs import run_job
+from tests.operations.contexts import context_of
 from tests.operations.test_search import extract
 from tests.store.helpers import day, put
 from tests.store.test_overview import cluster
@@ -53,7 +54,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         _cluster(opened)
         opened.save_wrapper("plants", SITE, "{}", "learn")
         extract(opened, [("Oak", "sun"), ("Elm", "full shade"), ("Elm", "half shade"), ("Yew", EVIL)])
-        update_index(opened)
+        update_index(context_of(opened))
         yield opened
 
 
@@ -137,9 +138,9 @@ def test_hits_are_limited_by_links_that_can_be_taken_back(client: Browser) -> No
 
 
 def test_a_link_never_asks_for_pages_by_an_attribute() -> None:
-    search = Search("x", kind="page", site="a")
+    search = SearchRequest(text="x", kind="page", site="a")
     assert search_link(search, {"attribute": "name"}) == "/search?words=x&site=a&attribute=name"
-    search = Search("x", attribute="name")
+    search = SearchRequest(text="x", attribute="name")
     assert search_link(search, {"kind": "page"}) == "/search?words=x&kind=page"
     assert search_link(search, {}, 3) == "/search?words=x&attribute=name&page=3"
 
@@ -261,6 +262,8 @@ def test_what_is_new_is_indexed_by_a_job(people: People, empty_store: Store) -> 
     assert told.xpath(".//button") == []
     assert viewer.send("POST", "/api/jobs", {"kind": "index"}).status_code == 403
 
+    before = asked(editor, "words=oak")
+    assert (before["looked_through"], before["has_more"], before["is_all"]) == (0, False, False)
     waiting = empty_store.jobs.add("index", {}, "ed")
     (told,) = looked(viewer, "/search").xpath("//*[@data-indexing]")
     assert told.get("data-index-job") == str(waiting.id)
@@ -270,10 +273,12 @@ def test_what_is_new_is_indexed_by_a_job(people: People, empty_store: Store) -> 
     assert "Another process is writing." in text_of(told)
 
     heard: list[tuple[int, int | None, str]] = []
-    result = index(empty_store, Settings(), {}, lambda *told: heard.append(told))
+    result = run_job(empty_store, "index", report=lambda *told: heard.append(told))
     assert (result["added_pages"], result["failures"]) == (1, {})
-    assert heard == [(0, 2, "steps"), (1, 2, "steps"), (2, 2, "steps")]
+    assert heard == [(number, 2, "steps: Indexing") for number in range(3)]
     shown = looked(viewer, "/search?words=oak")
     assert shown.xpath("//*[@data-indexing]") == []
     assert len(shown.xpath("//a[@data-hit]")) == 1
-    assert index(empty_store, Settings(), {}, lambda *_: None)["added_pages"] == 0
+    after = asked(editor, "words=oak")
+    assert (after["looked_through"], after["has_more"], after["is_all"]) == (1, False, True)
+    assert run_job(empty_store, "index")["added_pages"] == 0

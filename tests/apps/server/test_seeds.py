@@ -20,7 +20,7 @@ from lxml import html
 from siteloom.apps.server import create_app
 from siteloom.apps.server.upload_folder import new_upload
 from siteloom.apps.server.views.known_records import sites_to_look_at
-from siteloom.apps.server.work.growing import KINDS, bootstrap, refuse, remove, take_in
+from siteloom.apps.server.work import KINDS
 from siteloom.core.errors import NotFound, SiteloomError, UsageError
 from siteloom.core.model import Page, Seed
 from siteloom.core.settings import Settings, StoreSettings
@@ -29,20 +29,12 @@ from siteloom.store.workspace_folder import open_store
 from tests.apps.server.access import CHEAP
 from tests.apps.server.browsing import Browser
 from tests.apps.server.conftest import People
+from tests.apps.server.running_jobs import run_job
 from tests.operations.test_bootstrap import CORE, DIRECTORY, directory, filled, guide, known_of
 from tests.store.helpers import put
 
 POOR = "nothing.example"
 EVIL = "<script>alert(1)</script>"
-
-
-def unheard(*_: object) -> None:
-    """No one watches."""
-
-
-def arguments(kind: str, **given: Any) -> dict[str, Any]:
-    """The arguments of a job, complete."""
-    return {name: given.get(name) for name in KINDS[kind].arguments}
 
 
 def uploaded(store: Store, name: str, content: bytes) -> str:
@@ -52,7 +44,7 @@ def uploaded(store: Store, name: str, content: bytes) -> str:
 
 
 def taken_in(store: Store, upload: str, **given: Any) -> dict[str, Any]:
-    return take_in(store, Settings(), arguments("seeds", upload=upload, **given), unheard)
+    return run_job(store, "seeds", upload=upload, **given)
 
 
 @pytest.fixture(scope="module")
@@ -63,15 +55,16 @@ def grown_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         filled(store, known_of(guide(), "table"), directory())
         put(store, *(Page(f"https://{POOR}/{n}", f"<p>Stone {n}</p>".encode()) for n in range(8)))
         told: list[str] = []
-        came = bootstrap(
+        came = run_job(
             store,
-            Settings(),
-            arguments("bootstrap", core=list(CORE)),
-            lambda done, total, message: told.append(f"{done} of {total} {message}"),
+            "bootstrap",
+            report=lambda done, total, message: told.append(f"{done} of {total} {message}"),
+            core=list(CORE),
         )
         assert {one["site"]: one["state"] for one in came["sites"]} == {DIRECTORY: "wrapped", POOR: "poor"}
-        assert f"0 of 2 sites of round 1 tried, now {POOR}" in told
-        assert f"1 of 2 sites of round 1 tried, now {DIRECTORY}" in told
+        assert f"0 of 2 Round 1, site 1 of 2: {POOR}" in told
+        assert f"1 of 2 Round 1, site 2 of 2: {DIRECTORY}" in told
+        assert [run.verb for run in store.runs(2)] == ["extract", "bootstrap"]
     return folder
 
 
@@ -131,13 +124,14 @@ def test_a_table_is_taken_in_with_its_columns_renamed(browser: Browser, empty_st
     (job,) = empty_store.jobs.latest(1)
     assert answer.headers["location"] == f"/jobs/{job.id}"
     assert job.arguments["renamed"] == {"Name": "name", "Street": "address"}
-    result = take_in(empty_store, Settings(), job.arguments, unheard)
-    assert result == {
+    result = run_job(empty_store, "seeds", **job.arguments)
+    assert {name: value for name, value in result.items() if name != "run"} == {
         "source": "The inns",
         "added": 3,
         "unchanged": 0,
         "removed": 0,
-        "left_out": {},
+        "failures": {},
+        "skipped": {},
         "core": ["address"],
     }
     seeds = list(empty_store.seeds())
@@ -227,14 +221,14 @@ def test_an_upload_is_one_table(browser: Browser, empty_store: Store) -> None:
 
 def test_records_are_of_an_upload_or_of_a_site(empty_store: Store) -> None:
     with pytest.raises(UsageError, match="of an upload or of a site"):
-        take_in(empty_store, Settings(), arguments("seeds"), unheard)
+        run_job(empty_store, "seeds")
 
 
 def test_records_of_a_wrapped_site_become_known(lived_in: Store) -> None:
     site = "larkmoor-guide.example"
     page = Browser(create_app(lived_in, Settings())).look("/seeds")
     assert f"{site} (" in page
-    result = take_in(lived_in, Settings(), arguments("seeds", site=site), unheard)
+    result = run_job(lived_in, "seeds", site=site)
     assert result["source"] == site
     assert result["added"] > 10
     assert site in {one.source for one in lived_in.seed_sources()}
@@ -242,10 +236,11 @@ def test_records_of_a_wrapped_site_become_known(lived_in: Store) -> None:
 
 def test_a_source_is_removed(empty_store: Store) -> None:
     taken_in(empty_store, uploaded(empty_store, "inns.csv", INNS.encode()))
-    assert remove(empty_store, Settings(), {"source": "inns"}, unheard) == {"source": "inns", "removed": 3}
+    result = run_job(empty_store, "remove_seeds", source="inns")
+    assert (result["source"], result["removed"]) == ("inns", 3)
     assert list(empty_store.seeds()) == []
     with pytest.raises(NotFound, match="no known records of inns"):
-        remove(empty_store, Settings(), {"source": "inns"}, unheard)
+        run_job(empty_store, "remove_seeds", source="inns")
 
 
 # ---- pages
@@ -314,7 +309,7 @@ def test_evidence_of_a_wrapped_site(client: Browser, grown: Store) -> None:
     asked = {"url": example["url"], "site": DIRECTORY, "attribute": "name", "node": example["node"]}
     queries = [dict(parse_qsl(urlsplit(link).query)) for link in links if link.startswith("/pages/at?")]
     assert {**asked, "wrapper": f"{DIRECTORY}/1"} in queries
-    assert len(json.dumps(grown.grown_sites()[1].content)) < 20_000
+    assert len(json.dumps(grown.site_outcomes()[1].content)) < 20_000
 
 
 def test_evidence_of_a_poor_site_says_what_to_do(client: Browser) -> None:
@@ -356,7 +351,7 @@ def test_a_site_is_accepted_once_looked_at(client: Browser, grown: Store) -> Non
 def test_a_site_is_refused_and_can_be_tried_again(client: Browser, grown: Store) -> None:
     page = client.look(f"/seeds/sites/{DIRECTORY}")
     assert f"takes the wrapper {DIRECTORY}/1 out of force and forgets" in page
-    result = refuse(grown, Settings(), {"site": DIRECTORY}, unheard)
+    result = run_job(grown, "withdraw", site=DIRECTORY)
     assert (result["withdrawn"], result["retried"]) == ([f"{DIRECTORY}/1"], [])
     assert grown.wrappers() == []
     assert sites_to_look_at(grown) == []
@@ -369,7 +364,7 @@ def test_a_site_is_refused_and_can_be_tried_again(client: Browser, grown: Store)
 
 
 def test_what_came_of_a_run_is_on_its_page(client: Browser, grown: Store) -> None:
-    job = grown.jobs.add("bootstrap", arguments("bootstrap", core=["name"]), "ana")
+    job = grown.jobs.add("bootstrap", {"core": ["name"], "sites": None, "rounds": None}, "ana")
     rows = [
         {
             "site": DIRECTORY,
@@ -401,3 +396,26 @@ def test_viewers_look_but_see_no_buttons(grown: Store) -> None:
     assert viewer.send("POST", f"/api/seeds/sites/{DIRECTORY}/accept").status_code == 403
     assert viewer.post(f"/seeds/sites/{DIRECTORY}/accept", {}).status_code == 403
     assert viewer.get(f"/seeds/uploads/{'0' * 32}").status_code == 403
+
+
+def test_what_earlier_versions_stored_is_shown(client: Browser, grown: Store) -> None:
+    counts = {"added": 3, "unchanged": 0, "removed": 1}
+    results: dict[str, tuple[dict[str, Any], str]] = {
+        "seeds": (
+            {"source": "inns", **counts, "left_out": {"bad value": 2}, "core": ["name"]},
+            "3 records of inns are new",
+        ),
+        "remove_seeds": ({"source": "inns", "removed": 3}, "3 known records of inns are removed"),
+        "withdraw": (
+            {"site": DIRECTORY, "seeds": 4, "withdrawn": [f"{DIRECTORY}/1"], "retried": []},
+            f"{DIRECTORY} is refused",
+        ),
+        "bootstrap": ({"core": ["name"], "sites": []}, "no site left to try"),
+    }
+    for kind, (result, sentence) in results.items():
+        job = grown.jobs.add(kind, dict.fromkeys(KINDS[kind].arguments), "ana")
+        grown.jobs.end(job.id, "done", result)
+        assert sentence in client.look(f"/jobs/{job.id}")
+        strange = grown.jobs.add(kind, dict.fromkeys(KINDS[kind].arguments), "ana")
+        grown.jobs.end(strange.id, "done", {"sites": 7})
+        assert "All known records" in client.look(f"/jobs/{strange.id}")

@@ -18,9 +18,9 @@ from siteloom.apps.server import create_app
 from siteloom.apps.server.html_rendering import ago, number, readable_pattern, share, short_url
 from siteloom.core.model import Example, Page
 from siteloom.core.settings import Settings, StoreSettings
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.operations.cluster import cluster_store
 from siteloom.store.queries.clusters import PageAddress
-from siteloom.store.queries.records import ExtractedRow
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import directory, guide, of_kind

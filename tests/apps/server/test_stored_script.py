@@ -15,12 +15,10 @@ import pytest
 from lxml import html
 
 from siteloom.apps.server import create_app
-from siteloom.apps.server.work.wrapping import extract, learn
 from siteloom.core.model import Failure, Page, Seed
 from siteloom.core.settings import Settings, StoreSettings
-from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.search import update_index
 from siteloom.operations.watch import check_watches, watch_wrappers
 from siteloom.sources.example_files import ExampleLine
@@ -30,6 +28,8 @@ from siteloom.store.workspace_folder import open_store
 from tests.apps.server.access import CHEAP
 from tests.apps.server.browsing import Browser
 from tests.apps.server.test_links import INLINE, LINKS
+from tests.operations.calls import annotate_pages, extract_records, learn_wrappers
+from tests.operations.contexts import context_of
 
 # Breaks out of elements, attributes with either quotes, scripts and comments, wherever it is not escaped.
 STRIKE = "'\"></script></title></textarea>--><struck onload=alert(1)><img src=x onerror=alert(1)>{{7*7}}"
@@ -60,7 +60,7 @@ def hostile(empty_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     attribute = f"name {STRIKE}"
     with closing(open_store(StoreSettings(str(folder)))) as store:
         unread = Failure(f"https://{SITE}/{STRIKE}", "unreadable", STRIKE)
-        ingest(store, [Items([*pages, unread])], names=[STRIKE])
+        import_pages(store, [Items([*pages, unread])], names=[STRIKE])
         cluster_store(store, "vertex")
         lines = [
             ExampleLine(
@@ -68,14 +68,14 @@ def hostile(empty_workspace: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             )
             for number, (one, name) in enumerate(zip(pages, NAMES, strict=True))
         ]
-        annotate(store, lines[:4])
-        learn(store, Settings(), {"cluster": f"{SITE}/1"}, print)
-        extract(store, Settings(), {"site": SITE}, print)
+        annotate_pages(store, lines[:4])
+        learn_wrappers(store, f"{SITE}/1")
+        extract_records(store, SITE)
         watch_wrappers(store)
         check_watches(store)
         with store.recording("seeds", {"locations": [STRIKE]}) as run:
             store.add_seeds(run.id, [Seed({attribute: (STRIKE,)}, STRIKE, STRIKE)])
-        update_index(store)
+        update_index(context_of(store))
         for kind, arguments in (("ingest", {"upload": "x", "name": STRIKE}), ("fetch", {"urls": [STRIKE]})):
             job = store.jobs.add(kind, arguments, STRIKE)
             store.jobs.start(job.id)

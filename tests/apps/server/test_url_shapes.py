@@ -13,19 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from siteloom.apps.server import create_app
-from siteloom.apps.server.work.wrapping import learn
 from siteloom.core.model import Page, Resource
 from siteloom.core.settings import Settings, StoreSettings
 from siteloom.core.urls import url_shape
-from siteloom.operations.annotate import annotate
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.list_urls import found_urls, shapes_of_urls
+from siteloom.operations.list_urls import group_urls, urls_in_text
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.queries.pages import PageUrl
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.apps.demo.sites import directory, guide, of_kind
 from tests.apps.server.browsing import Browser
+from tests.operations.calls import annotate_pages, learn_wrappers
 from tests.store.helpers import put
 
 GUIDE = "larkmoor-guide.example"
@@ -64,7 +63,7 @@ SITEMAP = """<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
     ],
 )
 def test_urls_are_found_in_lines_sentences_html_and_sitemaps(text: str, urls: list[str]) -> None:
-    assert found_urls(text).urls == urls
+    assert urls_in_text(text).urls == urls
 
 
 def test_urls_of_all_kinds_are_found_together_and_lines_without_are_counted() -> None:
@@ -79,7 +78,7 @@ javascript:void(0)
 ftp://a.example/5
 https://[::1
 just text"""
-    found = found_urls(text)
+    found = urls_in_text(text)
     assert found.urls == [
         "https://a.example/1",
         "https://a.example/2",
@@ -94,12 +93,12 @@ def test_of_a_whole_page_only_the_links_are_taken() -> None:
 load("https://cdn.example/x.js")
 </script><a
  href="https://a.example/1">One</a></body></html>"""
-    assert found_urls(text) == (["https://a.example/1"], 0)
+    assert urls_in_text(text) == (["https://a.example/1"], 0)
 
 
 @given(st.text())
 def test_any_text_can_be_searched(text: str) -> None:
-    for url in found_urls(text).urls:
+    for url in urls_in_text(text).urls:
         assert url.lower().startswith(("http://", "https://"))
         assert not any(letter.isspace() for letter in url)
 
@@ -113,7 +112,7 @@ def test_long_texts_take_no_time() -> None:
         "href=" * 10**5,
         "-." * 10**6,
     ):
-        found_urls(text)
+        urls_in_text(text)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +124,7 @@ def test_blanks_take_no_longer_than_letters(start: str) -> None:
 
 def _seconds(text: str) -> float:
     begun = process_time()
-    found_urls(text)
+    urls_in_text(text)
     return process_time() - begun
 
 
@@ -145,14 +144,14 @@ def test_every_url_is_counted_once_and_can_be_put_together_from_its_parts(
     def wrappers_for(url: str) -> list[str]:
         return ["w/1", "w/2"] if "a" in url else []
 
-    found = shapes_of_urls([PageUrl(*page) for page in pages], wrappers_for)
+    found = group_urls([PageUrl(*page) for page in pages], wrappers_for)
     assert found.urls == sum(row.count for row in found.rows) == len(pages)
     assert found.shapes == len(found.rows) == len({url_shape(url) for url, _ in pages})
     assert found.unmatched == sum("a" not in url for url, _ in pages)
     assert [row.count for row in found.rows] == sorted((row.count for row in found.rows), reverse=True)
     for row in found.rows:
         own = [page for page in pages if url_shape(page[0]) == row.shape]
-        assert row.examples == [url for url, _ in own][:3]
+        assert list(row.examples) == [url for url, _ in own][:3]
         assert {one.name: one.count for one in row.templates} == {
             name: count for name in ("t/1", "t/2") if (count := sum(cluster == name for _, cluster in own))
         }
@@ -168,9 +167,9 @@ def test_every_url_is_counted_once_and_can_be_put_together_from_its_parts(
 def test_words_choose_urls_and_a_limit_the_largest_shapes() -> None:
     urls = [PageUrl(f"https://a.example/{kind}/{n}", None) for kind in ("p", "Q") for n in range(3)]
     urls.append(PageUrl("https://a.example/p/list", None))
-    found = shapes_of_urls(urls, lambda _: [], "example q")
+    found = group_urls(urls, lambda _: [], "example q")
     assert [(row.shape, row.count) for row in found.rows] == [("a.example/Q/*", 3)]
-    limited = shapes_of_urls(urls, lambda _: [], limit=1)
+    limited = group_urls(urls, lambda _: [], limit=1)
     assert (limited.urls, limited.shapes, [row.shape for row in limited.rows]) == (7, 2, ["a.example/p/*"])
 
 
@@ -184,9 +183,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         put(opened, *(one.page for one in of_kind(guide(), "event")[:8]))
         put(opened, Resource(f"https://www.{GUIDE}/style.css", b"p{}", "text/css"))
         cluster_store(opened, "vertex")
-        annotate(opened, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
+        annotate_pages(opened, [ExampleLine(one.page.url, one.truth, (), {}) for one in places[:4]])
         for name in [one.name for one in opened.cluster_summaries() if one.annotated]:
-            learn(opened, Settings(), {"cluster": name}, lambda *_: None)
+            learn_wrappers(opened, name)
         put(opened, *(one.page for one in of_kind(directory(), "restaurant")[:3]))
         put(opened, Page("https://x.example/<b>", b"<p>"), site="odd <i>/site")
         opened.save_wrapper("broken/1", "broken", "{}", "learn")

@@ -29,7 +29,9 @@ from siteloom.html.time_limit import LOST, Lost
 from siteloom.learning.known_records.aligned_pages import KnownRecords, ShownRecords, shown_records
 from siteloom.learning.known_records.site_bootstrap import SiteBootstrap
 from siteloom.sources.page_source import SourceItem
-from siteloom.wrappers.named_wrappers import WrapperText, wrapper_texts_of_files
+from siteloom.wrappers.matching import NamedWrapper
+from siteloom.wrappers.named_wrappers import wrappers_of_files
+from siteloom.wrappers.wrapper import Wrapper
 from tests.apps.cli.changing import done, inside
 from tests.apps.cli.command import one_sentence
 from tests.apps.cli.verbs.test_learn import within, write_lines
@@ -162,10 +164,12 @@ def test_of_a_large_site_some_pages_are_looked_at(tmp_path: Path, monkeypatch: p
 
 
 def test_a_folder_of_wrappers_extracts_the_crawl(output: Path, tmp_path: Path) -> None:
-    texts = wrapper_texts_of_files([str(output)])
-    assert texts == [WrapperText(site, None, row_of(output, site)["wrapper"]) for site in (DINE, EAT)]
-    assert wrapper_texts_of_files([output.as_uri()]) == texts
-    twice = wrapper_texts_of_files([str(output), output.as_uri()])
+    texts = wrappers_of_files([str(output)])
+    assert texts == [
+        NamedWrapper(site, None, Wrapper.from_json(row_of(output, site)["wrapper"])) for site in (DINE, EAT)
+    ]
+    assert wrappers_of_files([output.as_uri()]) == texts
+    twice = wrappers_of_files([str(output), output.as_uri()])
     assert [one.name for one in twice[::2]] == [f"{output}/{DINE}", f"{output.as_uri()}/{DINE}"]
     with inside(tmp_path):
         rows = [
@@ -181,15 +185,15 @@ def test_a_folder_of_wrappers_extracts_the_crawl(output: Path, tmp_path: Path) -
 
 def test_folders_without_wrappers_are_told(output: Path, tmp_path: Path) -> None:
     with pytest.raises(WrapperError, match="no folder that siteloom bootstrap has finished"):
-        wrapper_texts_of_files([str(output / "_failures")])
+        wrappers_of_files([str(output / "_failures")])
     with pytest.raises(WrapperError, match="no folder that siteloom bootstrap has finished"):
-        wrapper_texts_of_files(["memory://nothing"])
+        wrappers_of_files(["memory://nothing"])
     begun(tmp_path).finish({"tally": []})  # as extract does
     with pytest.raises(WrapperError, match="no folder that siteloom bootstrap has finished"):
-        wrapper_texts_of_files([str(tmp_path)])
+        wrappers_of_files([str(tmp_path)])
     begun(tmp_path).finish({"outcomes": {"wrapped": 0}})
     with pytest.raises(WrapperError, match=r"There is no wrapper in .*: no site could be wrapped\."):
-        wrapper_texts_of_files([str(tmp_path)])
+        wrappers_of_files([str(tmp_path)])
 
 
 def test_what_was_stopped_goes_on_where_it_was(

@@ -38,7 +38,7 @@ from siteloom.extraction.clean_pages import (
 )
 from siteloom.html.time_limit import LOST, Lost
 from siteloom.operations.clean import clean_store, count_versions
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.page_source import Items, SourceItem
 from siteloom.store.queries import segments
 from siteloom.store.workspace_folder import open_store
@@ -122,7 +122,7 @@ def of_store(
     """What a store of the same items gives by site, and the URLs of failures."""
     store = open_store(StoreSettings(workspace=str(folder)), create=True)
     try:
-        ingest(store, sources(shards))
+        import_pages(store, sources(shards))
         rows: defaultdict[str, list[dict[str, object]]] = defaultdict(list)
         failed = []
         for found in clean_store(store, form=form, rule=rule):

@@ -26,7 +26,7 @@ from siteloom.engines.whole_crawls.cluster_crawl import BulkMethod, checked_bulk
 from siteloom.engines.whole_crawls.crawl_run import BulkRun
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
 from siteloom.html.time_limit import Lost
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.page_source import SourceItem
 from siteloom.store.workspace_folder import open_store
 from siteloom.templates.clustering.methods import describe
@@ -141,7 +141,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> list[Page]:
     """The pages that a store has of the crawl, by site."""
     store = open_store(StoreSettings(workspace=str(tmp_path_factory.mktemp("store"))), create=True)
     try:
-        ingest(store, shards())
+        import_pages(store, shards())
         return [page for site in store.sites() for page in store.pages(site.name)]
     finally:
         store.close()

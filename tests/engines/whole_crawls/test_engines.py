@@ -34,7 +34,7 @@ from siteloom.engines.whole_crawls.extract_crawl import extract_in_bulk
 from siteloom.engines.whole_crawls.output_folder import OutputFolder, site_folder
 from siteloom.sources.open_sources import open_sources
 from siteloom.sources.page_source import PageSource
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.matching import NamedWrapper
 from tests.engines import works
 from tests.engines.test_local_engine import is_running
 from tests.engines.whole_crawls import crawls, part_works
@@ -163,7 +163,7 @@ def test_parts_give_the_same(engine: Engine, rows: Files) -> None:
 
 
 def extract(run: BulkRun, shards: Sequence[PageSource]) -> Counts:
-    wrappers = [WrapperText(name, None, one.to_json()) for name, one in crawls.wrappers().items()]
+    wrappers = [NamedWrapper(name, None, one) for name, one in crawls.wrappers().items()]
     return extract_in_bulk(run, shards, wrappers, ParseSettings())
 
 

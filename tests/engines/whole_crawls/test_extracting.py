@@ -14,10 +14,10 @@ from siteloom.engines.local_engine import LocalEngine
 from siteloom.engines.whole_crawls.crawl_run import BulkRun
 from siteloom.engines.whole_crawls.extract_crawl import extract_in_bulk
 from siteloom.engines.whole_crawls.output_folder import OutputFolder
-from siteloom.extraction.extractor import counted_by_name, tally_from
+from siteloom.extraction.extraction_counts import ExtractionCounts, most_first
 from siteloom.html.time_limit import LOST
 from siteloom.sources.page_source import Items
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.matching import NamedWrapper
 from tests.apps.cli.command import Command, one_sentence
 from tests.engines.whole_crawls import crawls
 from tests.engines.whole_crawls.results import results
@@ -68,10 +68,10 @@ def test_pages_without_a_folder_are_failures_and_few_shapes_of_others_are_counte
     urls.append("http://b.example/x/page")
     pages = Items(tuple(Page(url, b"<p>text") for url in urls))
     run = BulkRun(LocalEngine(1), OutputFolder(str(tmp_path)), "this", 1, lambda *_: lambda _: None)
-    texts = [WrapperText(name, None, one.to_json()) for name, one in crawls.wrappers().items()]
-    tally = tally_from(extract_in_bulk(run, [pages], texts, ParseSettings())["tally"])
+    wrappers = [NamedWrapper(name, None, one) for name, one in crawls.wrappers().items()]
+    counts = ExtractionCounts.from_rows(extract_in_bulk(run, [pages], wrappers, ParseSettings())["tally"])
     assert [failure.url for failure in run.failures() if failure.reason == "bad site name"] == urls[:1]
-    unmatched = counted_by_name(tally, "unmatched")
+    unmatched = most_first(counts.unmatched_shapes)
     assert unmatched[:2] == [("other URLs", 8), ("b.example/x/*", 2)]
     assert len(unmatched) == 33
     assert sum(count for _, count in unmatched) == 41

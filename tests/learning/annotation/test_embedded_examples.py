@@ -15,12 +15,13 @@ from siteloom.html.visible_text import visible_text
 from siteloom.learning.annotation.embedded_examples import self_annotated, without_markup
 from siteloom.learning.annotation.visible_values import ShownTexts
 from siteloom.learning.induction.learner import learn
-from siteloom.operations.annotate import annotate, self_annotated_templates
+from siteloom.operations.annotate import self_annotated_templates
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.example_files import ExampleLine
 from siteloom.store.store import Store
 from tests.learning.annotation.self_annotating import RESTAURANTS, restaurant, site, truth, with_json_ld
+from tests.operations.calls import annotate_pages
 
 
 def page(body: str, url: str = "https://shop.example/p/1") -> Page:
@@ -208,7 +209,7 @@ class _Pages:
 def test_templates_of_a_workspace(store: Store) -> None:
     with pytest.raises(UsageError, match="siteloom cluster first"):
         self_annotated_templates(store)
-    ingest(store, [_Pages(site(marked=25))], jobs=1, names=["guide"])  # type: ignore[list-item]
+    import_pages(store, [_Pages(site(marked=25))], jobs=1, names=["guide"])  # type: ignore[list-item]
     cluster_store(store, "vertex")
     (template,) = self_annotated_templates(store)
     assert template.found is not None
@@ -219,7 +220,9 @@ def test_templates_of_a_workspace(store: Store) -> None:
     with pytest.raises(UsageError, match="no cluster nothing"):
         self_annotated_templates(store, "nothing")
 
-    annotate(store, [ExampleLine(RESTAURANTS[0].page.url, {"name": truth(RESTAURANTS[0])["name"]}, [], {})])
+    annotate_pages(
+        store, [ExampleLine(RESTAURANTS[0].page.url, {"name": truth(RESTAURANTS[0])["name"]}, [], {})]
+    )
     (template,) = self_annotated_templates(store)
     assert template.found is None
     assert "people have annotated" in template.why_not

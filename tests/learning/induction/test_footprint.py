@@ -12,10 +12,10 @@ import pytest
 from siteloom import Example, Page, Wrapper, learn
 from siteloom.core.model import Footprint
 from siteloom.core.settings import StoreSettings
-from siteloom.operations.annotate import annotate, annotated_templates
+from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.ingest import ingest
-from siteloom.operations.learn import learn_template, learn_together
+from siteloom.operations.learn import learn_together
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.example_files import ExampleLine
 from siteloom.sources.open_sources import open_source
 from siteloom.store.store import Store
@@ -23,6 +23,7 @@ from siteloom.store.workspace_folder import open_store
 from siteloom.templates.footprint import footprint
 from siteloom.templates.signature import signature
 from siteloom.templates.url_patterns import matches
+from tests.operations.calls import annotate_pages, learned_template
 
 NAMES = ("Fern", "Old Mill", "Sea View", "Red Door", "Blue Hare", "Long Bar", "The Ship", "Oak", "Elm", "Ash")
 
@@ -100,7 +101,7 @@ def small_store(tmp_path: Path) -> Iterator[Store]:
     lines = [json.dumps({"url": page.url, "html": page.html.decode()}) for page in pages]
     file = tmp_path / "pages.jsonl"
     file.write_text("\n".join(lines), encoding="utf-8")
-    ingest(store, [open_source(file)])
+    import_pages(store, [open_source(file)])
     cluster_store(store, "vertex")
     yield store
     store.close()
@@ -115,9 +116,9 @@ ODD = line("https://shop.example/odd.html", 9)
 
 
 def test_the_pages_of_a_wrapper_are_those_of_its_clusters(small_store: Store) -> None:
-    annotate(small_store, LINES)
+    annotate_pages(small_store, LINES)
     (template,) = annotated_templates(small_store)
-    learned = learn_template(small_store, template).learned
+    learned = learned_template(small_store, template).learned
     assert learned is not None
     known = learned.wrapper.footprint
     (cluster,) = template.clusters
@@ -125,13 +126,13 @@ def test_the_pages_of_a_wrapper_are_those_of_its_clusters(small_store: Store) ->
         ("shop.example",), cluster.url_patterns, ((cluster.mask, cluster.mask_pages),), cluster.accepted
     )
     assert cluster.size == 9
-    assert learn_template(small_store, template).version == 1
+    assert learned_template(small_store, template).version == 1
 
 
 def test_examples_outside_of_the_clusters_are_known_as_well(small_store: Store) -> None:
-    annotate(small_store, [*LINES, ODD])
+    annotate_pages(small_store, [*LINES, ODD])
     (template,) = annotated_templates(small_store)
-    learned = learn_template(small_store, template).learned
+    learned = learned_template(small_store, template).learned
     assert learned is not None
     known = learned.wrapper.footprint
     (odd,) = small_store.versions(ODD.url, "shop.example")

@@ -17,10 +17,9 @@ from siteloom.operations.annotate import annotated_templates
 from siteloom.operations.annotation.annotation_session import Workbench
 from siteloom.operations.annotation.sample_pages import SamplePage
 from siteloom.operations.annotation.session_registry import Workbenches
-from siteloom.operations.annotation.suggested_values import rules_to_keep
-from siteloom.operations.learn import learn_template
 from siteloom.store import schema
 from siteloom.store.store import Store
+from tests.operations.calls import learned_template
 
 
 def kind_cluster(store: Store, guide: list[BuiltinPage], kind: str) -> str:
@@ -241,7 +240,7 @@ def test_the_schema_that_people_gave_holds_for_the_wrapper(
     page = bench.pages[0]
     say(bench, page, {"name": picks(page, *truth[page.page.url]["name"])}, "ana", seen={})
     (template,) = annotated_templates(store, cluster)
-    new = learn_template(store, template)
+    new = learned_template(store, template)
     assert new.learned is not None
     learned = new.learned.wrapper.attributes["name"].attribute
     assert (learned.multi, learned.constant) == (True, False)
@@ -447,7 +446,7 @@ def test_what_the_wrapper_in_force_finds_is_there_to_be_confirmed_and_is_not_los
         told = truth[page.page.url]
         say(bench, page, {name: picks(page, *told[name]) for name in ("name", "phone")})
     (template,) = annotated_templates(store, cluster)
-    learn_template(store, template)
+    learned_template(store, template)
     with store.engine.begin() as connection:  # as if a person had never said which attributes there are
         connection.execute(delete(schema.annotations))
         connection.execute(delete(schema.cluster_schemas))
@@ -461,14 +460,13 @@ def test_what_the_wrapper_in_force_finds_is_there_to_be_confirmed_and_is_not_los
     say(bench, bench.pages[0], {"name": picks(bench.pages[0], *truth[bench.pages[0].page.url]["name"])})
     assert cell(bench.sheet(), 1, "phone").state == "known"
 
-    urls = [page.page.url for page in bench.pages]
     (template,) = annotated_templates(store, cluster)
-    new = learn_template(store, template, keeps=rules_to_keep(store, cluster, urls, is_list=False))
-    assert new.lost == ()
+    new = learned_template(store, template)
+    assert (new.lost_attributes, new.unchanged_attributes) == ((), ("phone",))
     assert new.learned is not None
     assert set(new.learned.wrapper.attributes) == {"name", "phone"}
     bench.remove("phone", "ana", seen=bench.revision)
-    assert set(rules_to_keep(store, cluster, urls, is_list=False)) == {"name"}
+    assert learned_template(store, template).lost_attributes == ("phone",)
 
 
 def test_a_new_attribute_is_not_asked_for_before_it_was_shown(

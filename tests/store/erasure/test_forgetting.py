@@ -15,14 +15,13 @@ from random import Random
 import pytest
 from sqlalchemy import event, func, insert, select, text
 
-from siteloom.apps.server.work.wrapping import extract
 from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.errors import NotStored, PackError, StoreBusy
 from siteloom.core.model import Failure
-from siteloom.core.settings import Settings, StoreSettings
+from siteloom.core.settings import StoreSettings
 from siteloom.operations.clean import segment_table
 from siteloom.operations.cluster import cluster_store
-from siteloom.operations.search import Search, search_store, update_index
+from siteloom.operations.search import SearchRequest, search, update_index
 from siteloom.sources.crawling.crawl_journal import CrawlJournal, DiscoveredLinks, DiscoveredUrl
 from siteloom.store import schema
 from siteloom.store.erasure import disk_erasure, erasure
@@ -35,6 +34,8 @@ from siteloom.store.packs.pack_file import Pack
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
+from tests.operations.calls import extract_records
+from tests.operations.contexts import context_of
 from tests.store.helpers import all_versions, assert_sound, newest, page, put, random_page
 from tests.store.remembered import KEPT, LOST, PAGES, live, own_word, url, where_stands
 
@@ -82,14 +83,14 @@ def left_of(store: Store, site: str) -> dict[str, object]:
 
 def works_on(store: Store, site: str) -> None:
     """Everything that can be done with a site."""
-    update_index(store)
+    update_index(context_of(store))
     assert store.search_index.is_current()
-    found = search_store(store, Search(site.partition(".")[0]), limit=50).hits
+    found = search(context_of(store), SearchRequest(text=site.partition(".")[0], count=50)).hits
     assert {one.site for one in found} == {site}
     cluster_store(store, "vertex")
-    extract(store, Settings(), {"site": None}, lambda *_: None)
+    extract_records(store)
     assert segment_table(store, site).counts().pages > 0
-    update_index(store)
+    update_index(context_of(store))
     assert_sound(store)
 
 
@@ -191,7 +192,7 @@ def test_a_site_of_ones_own_naming_goes_with_what_tells_of_its_urls(store: Store
         site="mine",
     )
     put(store, page("http://www.bzqvw.example/3"))
-    extract(store, Settings(), {"site": None}, lambda *_: None)
+    extract_records(store)
     assert any("extracted_shards" in place for place in where_stands(store, "azqvw"))
     kept = left_of(store, KEPT)
     forget(store, ["mine"])
@@ -335,7 +336,7 @@ def test_it_can_end_at_some_moments_and_be_done_again(
     was_killed = True
     while was_killed:
         put(store, *pages)
-        update_index(store)
+        update_index(context_of(store))
         crawl.append([DiscoveredLinks(tuple(DiscoveredUrl(one.url, 1) for one in pages))])
         was_killed = is_killed_after(store, steps, lambda: forget(store, [name]), monkeypatch)
         with closing(open_store(_settings(store))) as opened:
@@ -349,8 +350,8 @@ def test_it_can_end_at_some_moments_and_be_done_again(
             assert where_stands(opened, *words) == []
             assert {one.url for one in crawl.read().discovered} == others.keys()
             assert_sound(opened)
-            assert search_store(opened, Search("azq7vw")).hits == ()
-            assert len(search_store(opened, Search("bzq7vw")).hits) == 1
+            assert search(context_of(opened), SearchRequest(text="azq7vw")).hits == ()
+            assert len(search(context_of(opened), SearchRequest(text="bzq7vw")).hits) == 1
         steps += stride
     assert steps > 10
 
@@ -433,7 +434,8 @@ def test_no_backup_of_an_upgrade_remembers(store: Store) -> None:
             (store.folder / "siteloom.db.before-0012").write_bytes(b"http://a.example/1")
         else:
             connection.execute(text("CREATE SCHEMA siteloom_before_0012"))
-            connection.execute(text("CREATE TABLE siteloom_before_0012.urls AS TABLE urls"))
+            for table in ("urls", "workspace"):
+                connection.execute(text(f"CREATE TABLE siteloom_before_0012.{table} AS TABLE {table}"))
     forget(store, ["a.example"])
     assert not list(store.folder.glob("siteloom.db.before-*"))
     with store.engine.connect() as connection:

@@ -14,9 +14,9 @@ import pytest
 
 from siteloom.core.errors import StoreError
 from siteloom.core.settings import StoreSettings
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store.queries import records
 from siteloom.store.queries.clusters import PageAddress
-from siteloom.store.queries.records import ExtractedRow
 from siteloom.store.queries.watches_and_repairs import StoredCheck, StoredRepair, StoredWatch
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store

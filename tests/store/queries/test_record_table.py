@@ -18,6 +18,7 @@ from siteloom.core.errors import NotFound
 from siteloom.core.model import Provenance, Record
 from siteloom.core.values.value_types import Price, Rating
 from siteloom.extraction.record_rows import record_row
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store.queries import record_filters
 from siteloom.store.queries.record_filters import (
     Condition,
@@ -28,7 +29,6 @@ from siteloom.store.queries.record_filters import (
     magnitude,
     matching_records,
 )
-from siteloom.store.queries.records import ExtractedRow
 from siteloom.store.queries.wrappers import WITHDRAWN
 from siteloom.store.store import Store
 

@@ -16,9 +16,10 @@ from sqlalchemy import event, insert, select, update
 from siteloom.core.errors import StoreBusy, StoreError
 from siteloom.core.model import Failure
 from siteloom.core.settings import StoreSettings
+from siteloom.extraction.shard_extraction import ExtractedRow
 from siteloom.store import schema
 from siteloom.store.queries import records
-from siteloom.store.queries.records import ExtractedRow, StoredRecord
+from siteloom.store.queries.records import StoredRecord
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
 from tests.patience import SECONDS
@@ -265,7 +266,7 @@ def test_the_records_of_a_page_are_told_newest_run_first(store: Store) -> None:
         with store.extracting({}, fingerprint) as extraction:
             extraction.commit(0, [*found, row(7)], [], {})
         (run,) = store.runs(1)
-        told = [StoredRecord(extraction.run_id, run.started_at, *each[1:]) for each in found] + told
+        told = [StoredRecord(extraction.run_id, run.started_at, *each[1:4]) for each in found] + told
     assert store.records_of(url) == told
     assert store.records_of("http://a.example/none") == []
 

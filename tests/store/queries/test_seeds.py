@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from siteloom.core.errors import Overtaken, StoreError
 from siteloom.core.model import Seed
 from siteloom.store.queries import seeds as seeds_of_store
-from siteloom.store.queries.seeds import GrownSite, GrownState, SeedCounts
+from siteloom.store.queries.seeds import SeedCounts, SiteState, StoredSiteOutcome
 from siteloom.store.store import Store
 from tests.store.helpers import day
 
@@ -178,8 +178,8 @@ def grow(store: Store, seeds: Iterable[Seed], sources: Sequence[str] = ()) -> Se
         return store.replace_seeds(run.id, seeds, sources, is_grown=True)
 
 
-def test_what_was_given_and_what_growth_found_do_not_touch_each_other(store: Store) -> None:
-    store.save_grown_site("guide", "wrapped", 1, 1)
+def test_imported_and_extracted_seeds_do_not_touch_each_other(store: Store) -> None:
+    store.save_site_outcome("guide", "wrapped", 1, 1)
     replace(store, [seed("Oak"), seed("Elm")])
     assert grow(store, [seed("Oak"), seed("Fir")]) == (2, 0, 0)
     assert names(store) == ["Oak", "Elm", "Oak", "Fir"]
@@ -191,20 +191,20 @@ def test_what_was_given_and_what_growth_found_do_not_touch_each_other(store: Sto
     assert names(store) == ["Ash"]
 
 
-def test_what_growth_found_counts_only_while_the_site_is_wrapped(store: Store) -> None:
+def test_extracted_seeds_count_only_while_their_site_is_wrapped(store: Store) -> None:
     add(store, [seed("Oak", "table")])
     grow(store, [seed("Elm")])
-    states: list[GrownState] = ["wrapped", "poor", "failed", "withdrawn"]
+    states: list[SiteState] = ["wrapped", "poor", "failed", "withdrawn"]
     for state in states:
-        store.save_grown_site("guide", state, 1, 1)
+        store.save_site_outcome("guide", state, 1, 1)
         counting = {"guide", "table"} if state == "wrapped" else {"table"}
         assert {found.source for found in store.seeds()} == counting
         assert {one.source for one in store.seed_sources()} == counting
         assert names(store, "guide") == (["Elm"] if state == "wrapped" else [])
 
 
-def test_what_growth_found_is_not_withdrawn_alone(store: Store) -> None:
-    store.save_grown_site("guide", "wrapped", 1, 1)
+def test_extracted_seeds_are_not_withdrawn_alone(store: Store) -> None:
+    store.save_site_outcome("guide", "wrapped", 1, 1)
     grow(store, [seed("Elm")])
     with pytest.raises(StoreError, match=r"siteloom bootstrap --withdraw guide\.$"):
         store.withdraw_seeds("guide")
@@ -248,15 +248,15 @@ def test_memory_does_not_grow_with_the_seeds(store: Store, monkeypatch: pytest.M
 
 
 def test_what_became_of_a_site_takes_the_place_of_what_was_kept_before(store: Store) -> None:
-    assert store.grown_sites() == []
-    store.save_grown_site("b.example", "poor", 1, 5_000_000_000, content={"matched": [3, ANY_TEXT]})
-    store.save_grown_site("B.example", "failed", 1, 7)
-    at = store.grown_sites()[1].at
-    assert store.grown_sites()[1] == GrownSite(
+    assert store.site_outcomes() == []
+    store.save_site_outcome("b.example", "poor", 1, 5_000_000_000, content={"matched": [3, ANY_TEXT]})
+    store.save_site_outcome("B.example", "failed", 1, 7)
+    at = store.site_outcomes()[1].at
+    assert store.site_outcomes()[1] == StoredSiteOutcome(
         "b.example", "poor", 1, 5_000_000_000, None, None, {"matched": [3, ANY_TEXT]}, at
     )
-    store.save_grown_site("b.example", "wrapped", 2, 9, "b.example/1", 4, {})
-    assert [found[:-1] for found in store.grown_sites()] == [
+    store.save_site_outcome("b.example", "wrapped", 2, 9, "b.example/1", 4, {})
+    assert [found[:-1] for found in store.site_outcomes()] == [
         ("B.example", "failed", 1, 7, None, None, {}),
         ("b.example", "wrapped", 2, 9, "b.example/1", 4, {}),
     ]
@@ -264,19 +264,19 @@ def test_what_became_of_a_site_takes_the_place_of_what_was_kept_before(store: St
 
 def test_a_wrapped_site_waits_until_it_is_accepted(store: Store) -> None:
     on_day = [dataclasses.replace(store, clock=partial(day, number)) for number in range(3)]
-    on_day[0].save_grown_site("a.example", "wrapped", 1, 9, "a.example/1", 1, {"records": 4})
-    on_day[0].save_grown_site("b.example", "poor", 1, 9)
-    assert [one.waits for one in store.grown_sites()] == [True, False]
-    assert on_day[1].accept_grown_site("a.example", "ana")
-    assert not on_day[1].accept_grown_site("b.example", "ana")
-    assert not on_day[1].accept_grown_site("c.example", "ana")
-    accepted, _ = store.grown_sites()
+    on_day[0].save_site_outcome("a.example", "wrapped", 1, 9, "a.example/1", 1, {"records": 4})
+    on_day[0].save_site_outcome("b.example", "poor", 1, 9)
+    assert [one.waits for one in store.site_outcomes()] == [True, False]
+    assert on_day[1].accept_site_outcome("a.example", "ana")
+    assert not on_day[1].accept_site_outcome("b.example", "ana")
+    assert not on_day[1].accept_site_outcome("c.example", "ana")
+    accepted, _ = store.site_outcomes()
     assert (accepted.waits, accepted.accepted_by, accepted.at) == (False, "ana", day(0))
     assert accepted.content["records"] == 4
     # Wrapped anew, it waits again, and who has seen the version before has not seen this one.
-    on_day[2].save_grown_site("a.example", "wrapped", 2, 9, "a.example/1", 2, {"records": 5})
+    on_day[2].save_site_outcome("a.example", "wrapped", 2, 9, "a.example/1", 2, {"records": 5})
     with pytest.raises(Overtaken, match=r"a\.example was wrapped anew since you looked at it \(version 2\)"):
-        store.accept_grown_site("a.example", "ana", 1)
-    assert [one.waits for one in store.grown_sites()] == [True, False]
-    assert store.accept_grown_site("a.example", "ana", 2)
-    assert [one.waits for one in store.grown_sites()] == [False, False]
+        store.accept_site_outcome("a.example", "ana", 1)
+    assert [one.waits for one in store.site_outcomes()] == [True, False]
+    assert store.accept_site_outcome("a.example", "ana", 2)
+    assert [one.waits for one in store.site_outcomes()] == [False, False]

@@ -139,8 +139,8 @@ def test_exact_costs_join_what_estimates_leave_apart() -> None:
     random = np.random.default_rng(0)
     templates = np.arange(240, dtype=np.uint64).reshape(4, 60)
     sets = path_sets([templates[d % 4][random.random(60) < 0.95] for d in range(400)])
-    clusters, cluster_of = text_max._identical_merged(signatures(sets, 16))
-    estimated, _ = text_max._merged_in_rounds(clusters, cluster_of, None, matrix_shape(sets))
+    clusters, cluster_of = text_max._merge_identical(signatures(sets, 16))
+    estimated, _ = text_max._merge_in_rounds(clusters, cluster_of, None, matrix_shape(sets))
     assert estimated.sizes.size > 4
     assert sorted(text_max.text_max(sets, 16)) == [list(range(d, 400, 4)) for d in range(4)]
 

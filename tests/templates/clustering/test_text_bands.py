@@ -20,7 +20,7 @@ def some_paths(seed: int, count: int) -> NDArray[np.uint64]:
 def test_the_same_paths_give_the_same_bands_in_whatever_order(seed: int, count: int) -> None:
     paths = some_paths(seed, count)
     assert path_bands(paths) == path_bands(paths[::-1])
-    assert len({*path_bands(paths).bands, path_bands(paths).whole}) == 17
+    assert len({*path_bands(paths).bands, path_bands(paths).combined}) == 17
 
 
 @given(seeds)
@@ -31,5 +31,5 @@ def test_pages_with_a_tenth_of_their_own_share_a_band_and_unlike_pages_none(seed
     other = path_bands(np.concatenate([shared, some_paths(seed + 2, 20)]))
     unlike = path_bands(some_paths(seed + 3, 200))
     assert set(one.bands) & set(other.bands)
-    assert one.whole != other.whole
+    assert one.combined != other.combined
     assert not set(one.bands) & set(unlike.bands)

@@ -9,7 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from siteloom.templates.clustering.text_mdl import chosen, equal_documents, essential_paths, path_sets
+from siteloom.templates.clustering.text_mdl import (
+    equal_documents,
+    essential_paths,
+    path_sets,
+    select_documents,
+)
 from tests.templates.clustering.path_documents import document, letters, some_documents
 
 
@@ -61,7 +66,7 @@ def test_path_numbers_do_not_depend_on_the_order_of_documents(
 
 
 def test_chosen_documents_keep_their_paths() -> None:
-    sets = chosen(path_sets([letters("ab"), letters("bc"), letters("xy")]), np.array([2, 1]))
+    sets = select_documents(path_sets([letters("ab"), letters("bc"), letters("xy")]), np.array([2, 1]))
     assert [sets.document(d).tolist() for d in range(2)] == [[120, 121], [98, 99]]
     assert sets.path_count == 4
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections import Counter
 from itertools import islice
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -11,20 +11,18 @@ import typer
 
 from siteloom.apps.cli.source_arguments import as_lines, write_text
 from siteloom.core.table_files import STANDARD_OUTPUT, Column, flat_for
-from siteloom.core.wording import percent, plural
+from siteloom.core.wording import percent, plural, some_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from siteloom.apps.cli.terminal import Shell
     from siteloom.core.model import Change, Evidence, Failure
-    from siteloom.extraction.extractor import Tally
+    from siteloom.extraction.extraction_counts import ExtractionCounts
     from siteloom.learning.known_records.bootstrap_result import AttributeEvidence, Verdict
-    from siteloom.operations.extraction_shards import Journal
-    from siteloom.operations.ingest import IngestReport
-    from siteloom.store.store import Store
+    from siteloom.operations.forget import ForgetPreview, ForgetResult
+    from siteloom.operations.ingest import IngestResult
     from siteloom.wrappers.matching import NamedWrapper
-    from siteloom.wrappers.named_wrappers import WrapperText
     from siteloom.wrappers.wrapper import Wrapper
 
 
@@ -258,21 +256,40 @@ FailuresOption = Annotated[
 ]
 
 
-def tell_ingested(
-    shell: Shell, store: Store, report: IngestReport, failures: str | None, title: str = "Ingested into"
-) -> None:
-    """Show what became of all that was read, and write what failed to a file, if one is named."""
-    write_failures(shell, failures, store.failures(report.run_id))
+def show_imported(shell: Shell, result: IngestResult, title: str) -> None:
+    """Show the outcome of an import, and of the work that followed it."""
     counts = [
-        ("new", report.new),
-        ("changed since the last time", report.changed),
-        ("unchanged", report.unchanged),
+        ("new", result.added),
+        ("changed since the last time", result.changed_pages),
+        ("unchanged", result.unchanged),
     ]
-    if report.resources:
-        counts.append(("of these, stylesheets and images", report.resources))
-    show_counts(shell, f"{title} {store.folder}", counts, report.failures, report.skipped)
-    if report.failures:
-        show_first(shell, store.failures(report.run_id))
+    if result.resources:
+        counts.append(("of these, stylesheets and images", result.resources))
+    show_counts(shell, title, counts, result.failures, result.skipped)
+    if result.failures:
+        show_first(shell, result.first_failures)
+    for problem in result.problems:
+        shell.warn(problem)
+    if result.forgotten.counts:
+        show_forgotten(shell, "Removed, as the settings of retention say", result.forgotten)
+    if result.changes:
+        show_changes(shell, result.changes)
+        say_wrapped(shell, "siteloom relearn repairs what it can from earlier records.", hanging=0)
+
+
+def show_forgotten(
+    shell: Shell, title: str, result: ForgetResult | ForgetPreview, *, is_done: bool = True
+) -> None:
+    """Show how much was removed of each kind, or would be; once it is done, which wrappers to learn again."""
+    if result.counts:
+        shell.show(title, ("", "count"), list(result.counts.items()))
+    else:
+        shell.say(f"{title}: nothing.")
+    if is_done and result.to_learn_again:
+        shell.say(
+            "Words of these pages may still be in rules that were learned from them: learn "
+            f"{some_names(result.to_learn_again)} again, or forget the site."
+        )
 
 
 def write_failures(shell: Shell, destination: str | None, failures: Iterable[Failure]) -> None:
@@ -307,114 +324,81 @@ _SHAPES_SHOWN = 10
 _WRAPPERS_SHOWN = 20
 
 
-def load_wrappers(shell: Shell, texts: Iterable[WrapperText]) -> list[NamedWrapper]:
-    """Wrappers ready for use; what there is to beware of is said once."""
-    from siteloom.core.values import lacks_extra
+def load_wrappers(shell: Shell, files: Sequence[str]) -> list[NamedWrapper]:
+    """The wrappers of files, ready for use; prints what the user should know of them."""
+    from siteloom.wrappers.named_wrappers import untyped_note, wrappers_of_files
 
-    wrappers = []
-    for text in texts:
-        with warnings.catch_warnings(record=True, action="always") as caught:
-            named = text.loaded()
-        for warning in caught:
-            shell.say(f"{named}: {warning.message}")
-        wrappers.append(named)
-    types = {rules.attribute.type for named in wrappers for rules in named.wrapper.attributes.values()}
-    if untyped := sorted(kind for kind in types if kind is not None and lacks_extra(kind)):
-        shell.say(
-            f"Values of type {' and '.join(untyped)} are given as texts alone: to have them typed, "
-            "install the extra with pip install 'siteloom[values]'."
-        )
+    wrappers = wrappers_of_files(files, tell=shell.say)
+    if note := untyped_note(wrappers):
+        shell.say(note)
     return wrappers
 
 
-def is_unread(reason: str) -> bool:
-    """Whether a page failed for another reason than that it is for no wrapper, or that one found nothing."""
-    from siteloom.extraction.extractor import LACKING, NO_VALUES
-    from siteloom.wrappers.matching import NO_TAGS, NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, UNLIKE
-
-    return reason not in (NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, NO_TAGS, UNLIKE, NO_VALUES, LACKING)
-
-
 def show_extracted(
-    shell: Shell, tally: Tally, failures: Iterable[Failure], *, duplicates: int, joined: int | None = None
+    shell: Shell,
+    counts: ExtractionCounts,
+    unread: Iterable[Failure],
+    *,
+    duplicates: int,
+    joined: int | None = None,
 ) -> None:
     """Show pages, records and failures, how many records have each attribute, and what had no wrapper.
 
-    Of the failures, the first pages that could not be read are shown.
+    `unread` are the first pages that could not be read.
     """
-    from siteloom.extraction.extractor import counted_by_name, filled_attributes
+    from siteloom.extraction.extraction_counts import most_first
 
-    pages = tally["pages",]
-    failed = counted_by_name(tally, "failed")
     shell.show(
         "Extracted",
         ("", "count"),
         [
-            ("pages", pages),
-            ("records", tally["records",]),
+            ("pages", counts.pages),
+            ("records", counts.records),
             *([] if joined is None else [("records after joining", joined)]),
             ("duplicates of other records", duplicates),
-            *((f"failed: {reason}", count) for reason, count in failed),
-            *((f"skipped: {reason}", count) for reason, count in counted_by_name(tally, "skipped")),
+            *((f"failed: {reason}", count) for reason, count in most_first(counts.failures)),
+            *((f"skipped: {reason}", count) for reason, count in most_first(counts.skipped)),
         ],
     )
-    if any(is_unread(reason) for reason, _ in failed):
-        show_first(shell, (one for one in failures if is_unread(one.reason)))
-    if records := dict(counted_by_name(tally, "records of")[:_WRAPPERS_SHOWN]):
+    unread = list(unread)
+    if unread:
+        show_first(shell, unread)
+    giving = counts.most_records()
+    if giving:
         shell.show(
             "Values",
             ("wrapper", "records", "attribute", "filled", "withheld"),
             [
-                (wrapper, records[wrapper], attribute, f"{filled / records[wrapper]:.1%}", withheld)
-                for wrapper, attribute, filled, withheld in filled_attributes(tally)
-                if wrapper in records
+                (
+                    name,
+                    of_wrapper.records,
+                    attribute,
+                    f"{of_wrapper.filled[attribute] / of_wrapper.records:.1%}",
+                    of_wrapper.withheld[attribute],
+                )
+                for name, of_wrapper in sorted(giving[:_WRAPPERS_SHOWN])
+                for attribute in of_wrapper.attributes
             ],
         )
-        if others := len(counted_by_name(tally, "records of")) - len(records):
-            shell.say(f"These are the wrappers with most records; there are {others:,} others.")
-    for wrapper, count in counted_by_name(tally, "incomplete"):
+        if (more := len(giving) - _WRAPPERS_SHOWN) > 0:
+            shell.say(f"These are the wrappers with most records; there are {more:,} others.")
+    incomplete = Counter(
+        {name: of_wrapper.incomplete for name, of_wrapper in giving if of_wrapper.incomplete}
+    )
+    for name, count in most_first(incomplete):
         lack = "record of {} lacks" if count == 1 else "records of {} lack"
-        shell.say(f"{count:,} {lack.format(wrapper)} an attribute that all its examples have.")
-    if shapes := counted_by_name(tally, "unmatched"):
+        shell.say(f"{count:,} {lack.format(name)} an attribute that all its examples have.")
+    if shapes := most_first(counts.unmatched_shapes):
         shell.show("Pages without a wrapper", ("URLs like", "pages"), shapes[:_SHAPES_SHOWN])
         if len(shapes) > _SHAPES_SHOWN:
             shell.say(f"There are {len(shapes) - _SHAPES_SHOWN:,} more kinds of URLs without a wrapper.")
-    if pages:
+    if counts.pages:
+        by_url = counts.total.passed_url / counts.pages
+        by_signature = counts.total.passed_signature / counts.pages
         shell.say(
-            f"A page passed the URL patterns of {tally['passed url',] / pages:.2f} wrappers on average, "
-            f"and fitted {tally['passed signature',] / pages:.2f} of them by its signature."
+            f"A page passed the URL patterns of {by_url:.2f} wrappers on average, "
+            f"and fitted {by_signature:.2f} of them by its signature."
         )
-
-
-class OutputHealth:
-    """Made before a run, for it remembers what the one before has given."""
-
-    def __init__(
-        self, shell: Shell, store: Store | None, wrappers: Sequence[NamedWrapper], site: str | None = None
-    ) -> None:
-        from siteloom.operations.extract import UsualOutput
-
-        self._shell = shell
-        self._is_of_workspace = store is not None
-        self._usual = UsualOutput(store, wrappers, site)
-        self._changes: list[Change] = []
-
-    def check(self, tally: Tally, journal: Journal | None) -> None:
-        """Look at what a run has counted; a workspace keeps what is seen, before the run ends."""
-        from siteloom.operations.extraction_shards import StoreJournal
-
-        threshold = self._shell.settings.change.threshold / 100
-        run_id = journal.run_id if isinstance(journal, StoreJournal) else None
-        self._changes = self._usual.changes(tally, threshold, run_id)
-
-    def tell(self) -> None:
-        """Say what changed, and raise the alarm."""
-        if not self._changes:
-            return
-        show_changes(self._shell, self._changes)
-        if self._is_of_workspace:
-            say_wrapped(self._shell, "siteloom relearn repairs what it can from earlier records.", hanging=0)
-        raise_alarm(self._shell, self._changes)
 
 
 _DEEP = ("attributes", "diff", "annotate")

@@ -9,7 +9,6 @@ import typer
 
 from siteloom.apps.cli.terminal import Shell
 from siteloom.core.errors import UsageError
-from siteloom.core.wording import some_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,7 +41,8 @@ def check_core(core: Iterable[str], seeds: Iterable[Seed], place: str = "") -> N
     """Raise if a core attribute is one that no record has."""
     from siteloom.operations import seeds as known_records
 
-    known_records.check_core(core, seeds, place=place, option="--core")
+    names = known_records.seed_names(seeds)
+    known_records.check_core(core, names, place=place, option="--core")
 
 
 def pairs(option: str, given: list[str] | None) -> dict[str, str]:
@@ -94,26 +94,14 @@ class Wanted(NamedTuple):
 
 def read_only_seeds(shell: Shell, wanted: Wanted) -> list[Seed]:
     """The known records of the file, if there are no others: the schema must be of their attributes."""
-    known = read_seeds_of(shell, wanted)
-    check_schema_names(wanted.schema, set[str]().union(*(seed.values for seed in known)))
-    return known
-
-
-def read_seeds_of(shell: Shell, wanted: Wanted) -> list[Seed]:
-    """The known records of the file."""
     from siteloom.core.settings import without_passwords
+    from siteloom.operations.bootstrap import check_schema_names
+    from siteloom.operations.seeds import seed_names
 
     known = list(read_reshaped(shell, wanted.seeds, wanted.several, wanted.renamed))
     place = without_passwords(wanted.seeds)
     if not known:
         raise UsageError(f"There is no record in {place}.")
     check_core(wanted.core, known, place)
+    check_schema_names(wanted.schema, seed_names(known))
     return known
-
-
-def check_schema_names(schema: Schema, names: set[str]) -> None:
-    """Refuse a schema of attributes that no known record has."""
-    if unknown := sorted(set(schema or {}) - names):
-        raise UsageError(
-            f"The schema tells of {unknown[0]}, which no record has: there are {some_names(sorted(names))}."
-        )

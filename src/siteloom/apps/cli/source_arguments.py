@@ -24,12 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from siteloom.core.model import Cluster
     from siteloom.engines.engine import Engine
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts
     from siteloom.operations.context import Context
     from siteloom.sources.page_source import PageSource
-    from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
 
 
@@ -238,12 +236,6 @@ def no_page_read(*, failed: bool, skipped: int) -> SourceError:
     return SourceError(f"No page could be read: {why}.")
 
 
-def nothing_read(store: Store, *, failed: bool) -> SourceError:
-    """The same of a store; if it is one of sources, they may have had none."""
-    counts = store.runs(1)[0].counts
-    return no_page_read(failed=failed or bool(counts.get("failed")), skipped=counts.get("skipped", 0))
-
-
 @contextmanager
 def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
     """The workspace's store; or, for sources, one of their pages that is gone in the end.
@@ -256,7 +248,7 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
         return
     from siteloom.core.remote_files import shown
     from siteloom.core.settings import StoreSettings
-    from siteloom.operations.ingest import ingest
+    from siteloom.operations.page_import import import_pages
     from siteloom.sources.open_sources import open_sources
     from siteloom.store.workspace_folder import open_store
 
@@ -264,7 +256,7 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
     with tempfile.TemporaryDirectory(prefix="siteloom-") as folder:
         store = open_store(StoreSettings(workspace=folder), create=True)
         try:
-            report = ingest(
+            report = import_pages(
                 store, opened, jobs=shell.settings.run.jobs, names=[shown(one) for one in sources]
             )
             say_unread(shell, report.failures)
@@ -274,15 +266,19 @@ def stored_pages(shell: Shell, sources: list[str] | None) -> Iterator[Store]:
 
 
 @contextmanager
-def verb_context(shell: Shell, sources: list[str] | None) -> Iterator[Context]:
-    """The context of a verb: the workspace, or for sources a temporary workspace with their pages."""
+def verb_context(shell: Shell, sources: list[str] | None, *, create: bool = False) -> Iterator[Context]:
+    """The context of a verb: the workspace, or for sources a temporary workspace with their pages.
+
+    With `create`, a missing workspace is created.
+    """
     from siteloom.core.remote_files import shown
     from siteloom.operations.context import open_context, temporary_context
     from siteloom.sources.open_sources import open_sources
+    from siteloom.store.queries.accounts import LOCAL
 
     with shell.progress() as progress:
         if not sources:
-            with open_context(shell.settings, progress=progress) as context:
+            with open_context(shell.settings, progress=progress, author=LOCAL, create=create) as context:
                 yield context
             return
         opened = open_sources(sources, shell.settings.pages)
@@ -318,15 +314,3 @@ def say_unread(shell: Shell, failures: Mapping[str, int]) -> None:
     """Say how many pages could not be read, and why."""
     for reason, count in failures.items():
         shell.say(f"{plural(count, 'page')} could not be read: {reason}.")
-
-
-def stored_clusters(store: Store, name: str | None) -> tuple[tuple[Cluster, ...], tuple[PageAddress, ...]]:
-    """The clusters that were found last, or the one of a name, and the pages their members are indices of."""
-    if name is not None:
-        store.require_cluster(name)
-    clusters, pages = store.clusters(name)
-    if not clusters:
-        raise UsageError(
-            "There are no clusters yet: find them with siteloom cluster, or name the pages to look at."
-        )
-    return clusters, pages

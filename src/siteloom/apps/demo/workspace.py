@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from siteloom.extraction.search_query import Hit
     from siteloom.operations.cluster import ClusterResult
     from siteloom.operations.context import Context
-    from siteloom.operations.ingest import IngestReport
+    from siteloom.operations.page_import import ImportReport
     from siteloom.wrappers.wrapper import Wrapper
 
     Row = dict[str, Any]
@@ -47,12 +47,12 @@ def write_pages(file: Path, pages: Sequence[BuiltinPage]) -> None:
             output.write({"url": page.url, "html": page.html.decode(), "fetched_at": page.fetched_at})
 
 
-def import_pages(context: Context, file: Path) -> IngestReport:
+def import_pages(context: Context, file: Path) -> ImportReport:
     """Import the pages of a file."""
-    from siteloom.operations.ingest import ingest
+    from siteloom.operations import page_import
     from siteloom.sources.open_sources import open_source
 
-    return ingest(context.store, [open_source(file)], names=[str(file)])
+    return page_import.import_pages(context.store, [open_source(file)], names=[str(file)])
 
 
 def find_templates(context: Context) -> ClusterResult:
@@ -63,25 +63,19 @@ def find_templates(context: Context) -> ClusterResult:
 
 
 def learn_wrappers(context: Context, kinds: Sequence[Kind]) -> list[Wrapper]:
-    """Keep the examples of each kind of pages as annotations, and learn a wrapper from them."""
-    from siteloom.operations.annotate import annotate, annotated_templates
-    from siteloom.operations.learn import learn_template
+    """Learn a wrapper from the examples of each kind of pages, which are kept as annotations."""
+    from siteloom.operations.annotate import annotated_templates
+    from siteloom.operations.learn import LearnRequest, learn
 
-    for kind in kinds:
-        annotate(context.store, kind.examples)
-    template_by_url = {
-        example.page.url: template
+    examples = tuple(example for kind in kinds for example in kind.examples)
+    result = learn(context, LearnRequest(examples=examples))
+    wrappers = {learned.name: learned.wrapper for learned in result.wrappers}
+    names = {
+        example.page.url: template.name
         for template in annotated_templates(context.store)
         for example in template.examples
     }
-    wrappers = []
-    for kind in kinds:
-        result = learn_template(
-            context.store, template_by_url[kind.examples[0].url], limits=context.settings.parse
-        )
-        assert result.learned is not None, "a new template is always learned"
-        wrappers.append(result.learned.wrapper)
-    return wrappers
+    return [wrappers[names[kind.examples[0].url]] for kind in kinds]
 
 
 def rules_in_words(wrapper: Wrapper) -> dict[str, str]:
@@ -96,17 +90,10 @@ def rules_in_words(wrapper: Wrapper) -> dict[str, str]:
 
 def extract_records(context: Context) -> list[Row]:
     """Extract the records of all pages, check the health of the output, and return the records."""
-    from siteloom.operations.extract import UsualOutput
-    from siteloom.operations.extraction_shards import run_extraction, workspace_journal, workspace_plan
-    from siteloom.operations.stored_wrappers import readable
+    from siteloom.operations.extract import ExtractRequest, extract
 
-    store, settings = context.store, context.settings
-    usual = UsualOutput(store, readable(store.wrappers()))
-    plan = workspace_plan(store, settings.parse)
-    with workspace_journal(store, plan) as journal:
-        counts = run_extraction(plan, journal, settings.run.jobs)
-        usual.changes(counts, settings.change.threshold / 100, journal.run_id)
-    return [json.loads(line) for line in store.records()]
+    extract(context, ExtractRequest())
+    return [json.loads(line) for line in context.store.records()]
 
 
 def write_csv(rows: Sequence[Row], file: Path) -> None:
@@ -221,7 +208,8 @@ def template_shares(context: Context) -> dict[str, float]:
 
 def search(context: Context, words: str, limit: int) -> tuple[Hit, ...]:
     """Index pages and records, and search them."""
-    from siteloom.operations.search import Search, search_store, update_index
+    from siteloom.operations.search import SearchRequest, update_index
+    from siteloom.operations.search import search as search_index
 
-    update_index(context.store, limits=context.settings.parse)
-    return search_store(context.store, Search(words), limit).hits
+    update_index(context)
+    return search_index(context, SearchRequest(text=words, count=limit)).hits

@@ -33,6 +33,7 @@ from siteloom.apps.server.routes import (
     runs,
     search,
     sites,
+    trials,
     wrappers,
 )
 from siteloom.apps.server.routes.forget import drop_forgotten
@@ -74,7 +75,7 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
         settings,
         JobRunner(store, settings, Changes(), on_job_end),
         observed,
-        Workbenches(store),
+        Workbenches(store, settings.parse),
         Changes(),
     )
     protect(app, settings.serve.max_upload_bytes)
@@ -92,6 +93,7 @@ def create_app(store: Store, settings: Settings) -> FastAPI:
         jobs.router,
         metrics.router,
         page_import.router,
+        trials.router,
         archived_pages.router,
         wrappers.router,
         review.router,

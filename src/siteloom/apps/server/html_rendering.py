@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from siteloom.apps.server.operation_jobs import job_result
 from siteloom.apps.server.shared_state import services_of
 
 if TYPE_CHECKING:
@@ -131,4 +132,5 @@ def _environment() -> Environment:
         "short_url": short_url,
     }
     environment.filters.update(filters)
+    environment.globals["job_result"] = job_result
     return environment

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from siteloom.core.errors import NotFound, Overtaken, UsageError
@@ -65,6 +66,17 @@ class JobKind(NamedTuple):
     title: str
     arguments: Mapping[str, Argument]
     role: Role = "editor"
+
+
+class JobInput(NamedTuple):
+    """Fields of a request that no argument can hold, such as the pages of an upload.
+
+    `arguments` are those of the job that it takes in place of fields. `fields` makes the fields of them for
+    the time that the operation runs; what it does after its `yield` is done if the operation succeeds.
+    """
+
+    arguments: Mapping[str, Argument]
+    fields: Callable[[Store, Settings, Mapping[str, Any]], AbstractContextManager[Mapping[str, Any]]]
 
 
 def checked_arguments(

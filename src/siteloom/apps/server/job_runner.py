@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from siteloom.apps.server.job_kinds import checked_arguments
 from siteloom.apps.server.work import KINDS
+from siteloom.core.child_processes import safe_path
 from siteloom.core.errors import SiteloomError
 from siteloom.core.terminal_text import guard_process
 from siteloom.operations.operation_table import OPERATIONS
@@ -252,12 +253,13 @@ def _start_deaf(process: ForkServerProcess) -> None:
 
     It has that from the process that it is a copy of, which is started with the first one.
     """
-    resource_tracker.ensure_running()  # or it would be started meanwhile and let interrupts through
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    with safe_path():
+        resource_tracker.ensure_running()  # or it would be started meanwhile and let interrupts through
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _interrupt(process: ForkServerProcess) -> None:

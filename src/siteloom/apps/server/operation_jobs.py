@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from functools import partial
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
-
-from siteloom.apps.server.job_kinds import Argument, JobKind, Report
+from siteloom.apps.server.job_kinds import Argument, JobInput, JobKind, Report
+from siteloom.apps.server.uploaded_pages import UPLOADED_PAGES
+from siteloom.core.wording import plural
 from siteloom.operations.context import Context
 from siteloom.operations.operation_table import OPERATIONS, Operation
 from siteloom.operations.request_fields import JobField
@@ -22,11 +24,17 @@ if TYPE_CHECKING:
     from siteloom.store.store import Store
 
 
+# How jobs get the fields of requests that no argument can hold.
+_INPUTS: Mapping[str, JobInput] = {"ingest": UPLOADED_PAGES}
+_NO_INPUT = JobInput({}, lambda *_: nullcontext({}))
+
+
 def job_kind(operation: Operation) -> JobKind:
     """The kind of job that runs an operation."""
-    return JobKind(
-        partial(_run, operation), operation.title, job_arguments(operation.request), operation.role
-    )
+    arguments = job_arguments(operation.request)
+    if operation.name in _INPUTS:
+        arguments = {**_INPUTS[operation.name].arguments, **arguments}
+    return JobKind(partial(_run, operation), operation.title, arguments, operation.role)
 
 
 def job_arguments(request: type) -> dict[str, Argument]:
@@ -47,9 +55,14 @@ def job_result(job: Job) -> Any:
     if operation is None or not isinstance(job.result, Mapping):
         return None
     try:
-        return _adapter(operation.result).validate_python(job.result)
-    except ValidationError:
+        return _typed(operation.result, job.result)
+    except (KeyError, TypeError, ValueError):
         return None
+
+
+def job_context(store: Store, settings: Settings, report: Report, author: str | None = None) -> Context:
+    """The context of an operation that reports its progress as that of a job."""
+    return Context(store=store, settings=settings, progress=_JobProgress(report), author=author)
 
 
 def to_plain(value: Any) -> Any:
@@ -79,15 +92,19 @@ class _JobProgress:
         self._done = 0
         self._total: int | None = None
         self._message = ""
+        self._unit = "page"
 
     def start(self, message: str, total: int | None = None, unit: str = "page", done: int = 0) -> None:
         self._done, self._total = done, total
+        self._unit = unit
         self._message = message if total is None else f"{unit}s: {message}"
         self._report(done, total, self._message)
 
     def advance(self, count: int = 1) -> None:
         self._done += count
-        self._report(self._done, self._total, self._message)
+        # Without a total, pages show the message alone.
+        counted = f", {plural(self._done, self._unit)}" if self._total is None else ""
+        self._report(self._done, self._total, self._message + counted)
 
     def message(self, text: str) -> None:
         self._report(self._done, self._total, text)
@@ -101,10 +118,17 @@ def _run(
     report: Report,
     author: str | None = None,
 ) -> dict[str, Any]:
+    job_input = _INPUTS.get(operation.name, _NO_INPUT)
     # An argument that was not given is None; the request then has its default.
-    chosen = {name: _frozen(value) for name, value in arguments.items() if value is not None}
-    context = Context(store=store, settings=settings, progress=_JobProgress(report), author=author)
-    result: dict[str, Any] = to_plain(operation.function(context, operation.request(**chosen)))
+    chosen = {
+        name: _frozen(value)
+        for name, value in arguments.items()
+        if value is not None and name not in job_input.arguments
+    }
+    context = job_context(store, settings, report, author)
+    with job_input.fields(store, settings, arguments) as prepared:
+        request = operation.request(**chosen, **prepared)
+        result: dict[str, Any] = to_plain(operation.function(context, request))
     return result
 
 
@@ -118,6 +142,36 @@ def _parts(hint: Any) -> list[Any]:
     return [hint, *metadata, *(part for inner in get_args(hint) for part in _parts(inner))]
 
 
-@cache
-def _adapter(result: type) -> TypeAdapter[Any]:
-    return TypeAdapter(result)
+def _typed(hint: Any, value: Any) -> Any:
+    """A value of a type from what `to_plain` makes of it. Fields that are not stored have their defaults."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _typed(inner[0], value)
+    if origin in (Union, UnionType):
+        kinds = [kind for kind in inner if kind is not NoneType]
+        return None if value is None and len(kinds) < len(inner) else _typed(kinds[0], value)
+    if origin is Literal:
+        return inner[inner.index(value)]
+    if is_dataclass(hint) or hasattr(hint, "_fields"):
+        return _typed_fields(hint, value)
+    if origin is tuple:
+        items = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        return tuple(_typed(kind, item) for kind, item in zip(items, value, strict=True))
+    if origin is not None and issubclass(origin, Mapping):
+        return {_typed(inner[0], key): _typed(inner[1], item) for key, item in value.items()}
+    if hint is datetime:
+        return datetime.fromisoformat(value)
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return hint(value)
+    is_fitting = isinstance(value, (int, float) if hint is float else hint) if hint is not Any else True
+    if not is_fitting:
+        raise TypeError(f"{value!r} is no {hint}")
+    return value
+
+
+def _typed_fields(hint: Any, value: Mapping[str, Any]) -> Any:
+    hints = get_type_hints(hint)
+    names = list(hints)
+    if is_dataclass(hint):
+        names = [field.name for field in fields(hint) if field.metadata.get("stored", True)]
+    return hint(**{name: _typed(hints[name], value[name]) for name in names if name in value})

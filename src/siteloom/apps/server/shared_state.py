@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from siteloom.apps.server.result_cache import FoundRecords
+from siteloom.apps.server.trial_pages import TrialPages
 from siteloom.store.queries.accounts import Passwords
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class Services:
     annotated: Changes
     passwords: Passwords = Passwords()
     found_records: FoundRecords = field(default_factory=FoundRecords)
+    trials: TrialPages = field(default_factory=TrialPages)
 
 
 def services_of(request: Request) -> Services:

@@ -55,7 +55,7 @@ def _months_by_name() -> dict[str, set[int]]:
 
 
 def months_called(word: str) -> set[int]:
-    """Return the months that a lower-case word may stand for: none, one, or several if languages differ."""
+    """Return the months that a word in lower case may stand for: none, one or several."""
     return _months_by_name().get(word, set())
 
 
@@ -206,7 +206,7 @@ def _day(text: str, day_first: bool | None) -> dt.date | None:
 
 
 def _numeric(match: re.Match[str], day_first: bool | None) -> dt.date | None:
-    """Read dates like `03/04/2011`; with dots the day is first, else the order must be known or clear."""
+    """Read dates like `03/04/2011`; with dots the day is first, otherwise the order must be known."""
     first_number, separator, second_number, year = match.groups()
     if len(first_number) > 2 or (len(year) == 2 and separator == "-"):  # 11-04-03 has three readings
         return None

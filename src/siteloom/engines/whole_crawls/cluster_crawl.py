@@ -52,7 +52,7 @@ from siteloom.engines.whole_crawls.page_batches import (
 )
 from siteloom.html.parser import parse
 from siteloom.templates.clustering.methods import (
-    checked_method,
+    check_method,
     cluster_site,
     describe,
     describing_members,
@@ -97,7 +97,7 @@ _SITE = "site "
 
 def checked_bulk_method(name: str) -> BulkMethod:
     """Return the method for whole crawls with a name; raises UsageError for others."""
-    method = checked_method(name)
+    method = check_method(name)
     if method == "vertex" or method == "paths" or method == "text-max":
         return method
     raise UsageError(

@@ -127,7 +127,7 @@ class _ReadingPaths:
             out.send(f"{_PAGE}{page.url}", place, **cells)
             return
         bands = path_bands(paths.elements)
-        out.send(f"{_PAGE}{page.url}", place, **cells, paths=paths.all.tobytes(), band=bands.whole)
+        out.send(f"{_PAGE}{page.url}", place, **cells, paths=paths.all_paths.tobytes(), band=bands.combined)
         for band in bands.bands:
             out.send(f"{_BAND}{band}", place, url=page.url)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,20 +13,20 @@ from siteloom.core.urls import site_of
 from siteloom.engines.engine import group_batches
 from siteloom.engines.whole_crawls.crawl_run import place_of, row_schema
 from siteloom.engines.whole_crawls.output_folder import without_folder
-from siteloom.extraction.extractor import ShardExtraction, add_tally, tally_from, tally_rows
+from siteloom.extraction.extraction_counts import ExtractionCounts, sum_of
 from siteloom.extraction.record_formats import record_tables
 from siteloom.extraction.record_rows import flag_duplicates
+from siteloom.extraction.shard_extraction import ShardExtraction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from siteloom.core.settings import ParseSettings
     from siteloom.engines.whole_crawls.crawl_run import BulkRun, Counts, Outbox
-    from siteloom.extraction.extractor import Tally
     from siteloom.extraction.record_rows import Row
     from siteloom.html.time_limit import Lost
     from siteloom.sources.page_source import PageSource, SourceItem
-    from siteloom.wrappers.named_wrappers import WrapperText
+    from siteloom.wrappers.matching import NamedWrapper
 
 _ROWS_OF_A_FILE = 10_000  # of some kilobytes each
 
@@ -36,22 +36,18 @@ _SHAPES_OF_A_SHARD = 32
 
 
 def extract_in_bulk(
-    run: BulkRun, shards: Sequence[PageSource], wrappers: Sequence[WrapperText], limits: ParseSettings
+    run: BulkRun, shards: Sequence[PageSource], wrappers: Sequence[NamedWrapper], limits: ParseSettings
 ) -> Counts:
     """Extract the records of all pages, and write them by site with the failures and counts."""
     schema = row_schema(("record", load_pyarrow().string()))
     counted = run.shards("extract", partial(_Extracting, wrappers, limits), shards, schema)
-    attributes = list(
-        dict.fromkeys(name for wrapper_text in wrappers for name in wrapper_text.loaded().wrapper.attributes)
-    )
+    attributes = list(dict.fromkeys(name for named in wrappers for name in named.wrapper.attributes))
     written = run.partitions("records", partial(_Writing, attributes), of="extract")
-    total: Tally = Counter()
-    for counts in counted:
-        add_tally(total, tally_from(json.loads(counts["tally"])))
+    total = sum_of(ExtractionCounts.from_rows(json.loads(counts["tally"])) for counts in counted)
     return run.finish(
         {
-            "pages": total["pages",],
-            "tally": tally_rows(total),
+            "pages": total.pages,
+            "tally": total.to_rows(),
             "duplicates": sum(counts["duplicates"] for counts in written),
         }
     )
@@ -60,17 +56,17 @@ def extract_in_bulk(
 class _Extracting:
     """Sends the records of a shard to their wrapper."""
 
-    def __init__(self, wrappers: Sequence[WrapperText], limits: ParseSettings) -> None:
+    def __init__(self, wrappers: Sequence[NamedWrapper], limits: ParseSettings) -> None:
         self._extract = ShardExtraction(wrappers, limits)
 
     def __call__(self, shard: PageSource, lost: Lost, step: Callable[[int], None], out: Outbox) -> None:
-        extraction = self._extract(_WithFolders(shard), lost, step)
-        for number, line in enumerate(extraction.lines):
-            out.send(line.wrapper, place_of(out.number, number), record=line.content)
-        out.failures.extend(extraction.failures)
-        tally: Tally = Counter()
-        add_tally(tally, Counter(dict(extraction.tally.most_common())), _SHAPES_OF_A_SHARD)
-        out.counts["tally"] = json.dumps(tally_rows(tally))  # a text takes a tenth of the memory
+        result = self._extract(_WithFolders(shard), lost, step)
+        for number, row in enumerate(result.rows):
+            out.send(row.wrapper, place_of(out.number, number), record=row.content)
+        out.failures.extend(result.failures)
+        counts = ExtractionCounts()
+        counts.add(result.counts, _SHAPES_OF_A_SHARD)
+        out.counts["tally"] = json.dumps(counts.to_rows())  # as a text it takes a tenth of the memory
 
 
 class _WithFolders(NamedTuple):

@@ -15,7 +15,7 @@ from scrapy.exceptions import NotConfigured
 
 from siteloom.core.errors import OutputError
 from siteloom.integrations.scrapy.project_settings import project_folder
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.page_source import Items
 from siteloom.sources.warc_writer import open_warc
 from siteloom.store.workspace_folder import open_store
@@ -137,7 +137,7 @@ class PageKeeper:
 
     def _ingest(self, pages: tuple[Page, ...]) -> int:
         try:
-            return ingest(self._store, [Items(pages)], names=[self._origin]).kept
+            return import_pages(self._store, [Items(pages)], names=[self._origin]).kept
         except Exception as error:  # noqa: BLE001 - no error may stop the crawl
             _log.error("%d pages are lost to the workspace: %s", len(pages), error)
             return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import warnings
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy.utils.conf import closest_scrapy_cfg
 
 from siteloom.core.settings import load_settings
-from siteloom.operations.stored_wrappers import wrapper_texts_of_store
+from siteloom.operations.stored_wrappers import wrappers_of_store
 from siteloom.store.workspace_folder import open_store, workspace_exists
-from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
+from siteloom.wrappers.named_wrappers import wrappers_of_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from siteloom.core.settings import ParseSettings, StoreSettings
     from siteloom.wrappers.matching import NamedWrapper
-    from siteloom.wrappers.named_wrappers import WrapperText
 
 _log = logging.getLogger(__name__)
 
@@ -55,9 +53,13 @@ def project_folder() -> Path:
     return Path(configuration).parent if configuration else Path.cwd()
 
 
-def wrappers_of(crawl_project: Project) -> list[NamedWrapper]:
-    """Load the named wrappers, or else those of the workspace, and log warnings about them."""
-    return [_loaded(text) for text in _texts(crawl_project)]
+def wrappers_of(asked: Project) -> list[NamedWrapper]:
+    """The wrappers that are named, or else those of the workspace; what there is to beware of is logged."""
+    wrappers = _read_wrappers(asked)
+    for named in wrappers:
+        if not named.is_for_pages:
+            _log.warning("No page can find its way to %s, for it has no footprint: learn it again.", named)
+    return wrappers
 
 
 def _files(folder: Path, location: str) -> Iterator[str]:
@@ -70,21 +72,14 @@ def _files(folder: Path, location: str) -> Iterator[str]:
     yield from map(str, files or [path])
 
 
-def _texts(crawl_project: Project) -> list[WrapperText]:
-    if crawl_project.wrappers:
-        return wrapper_texts_of_files(crawl_project.wrappers)
-    if not workspace_exists(crawl_project.store):
+def _read_wrappers(asked: Project) -> list[NamedWrapper]:
+    if asked.wrappers:
+        return wrappers_of_files(asked.wrappers, tell=_warn)
+    if not workspace_exists(asked.store):
         return []
-    with closing(open_store(crawl_project.store)) as store:
-        return wrapper_texts_of_store(store) if store.wrappers() else []
+    with closing(open_store(asked.store)) as store:
+        return wrappers_of_store(store, tell=_warn) if store.wrappers() else []
 
 
-def _loaded(text: WrapperText) -> NamedWrapper:
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        named = text.loaded()
-    for warning in caught:
-        _log.warning("%s: %s", named, warning.message)
-    footprint = named.wrapper.footprint
-    if not (footprint.sites and footprint.url_patterns):
-        _log.warning("No page can find its way to %s, for it has no footprint: learn it again.", named)
-    return named
+def _warn(message: str) -> None:
+    _log.warning("%s", message)

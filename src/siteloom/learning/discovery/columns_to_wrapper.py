@@ -82,8 +82,8 @@ def accept_columns(
     if not good_names:
         shares = ", ".join(f"{name} {share:.0%}" for name, share in poor.items())
         raise ExampleError(
-            f"None of these columns can be learned: on {rows.tried_pages} pages, no rule finds their values "
-            f"({shares}). Annotate a few pages instead."
+            f"None of these columns can be learned: no rule was found for their values, tried on "
+            f"{rows.tried_pages} pages ({shares}). Annotate a few pages instead."
         )
     accepted = accept_columns(
         table=table, pages=of_url.values(), names=good_names, annotated=annotated, limits=limits

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-import siteloom.core.compiled  # noqa: F401 - sets the cache folder of compiled code
+from siteloom.core.compiled import njit
 
 LONGEST_GRAM = 3
 _CODE_BITS = np.uint64(21)  # enough for any code point

@@ -148,10 +148,10 @@ def _bootstrap_by_bits(
     schema: Schema,
     limits: ParseSettings,
 ) -> Bootstrapped:
-    known = known_pages(records, read.texts)
-    if isinstance(known, NoOverlap):
-        return _refused(known, seeds, read)
-    result = learn_and_try(known_pages=known, pages=read.pages, schema=schema, limits=limits)
+    site_pages = known_pages(records, read.texts)
+    if isinstance(site_pages, NoOverlap):
+        return _refused(site_pages, seeds, read)
+    result = learn_and_try(known_pages=site_pages, pages=read.pages, schema=schema, limits=limits)
     missing = [name for name in core if result.attributes[name].verdict != "accepted"]
     matched = len({match.seed for match in result.evidence})
     reason = ""
@@ -159,7 +159,7 @@ def _bootstrap_by_bits(
         shown = ", ".join(missing)
         reason = (
             f"Not enough overlap: {matched:,} of {len(seeds):,} known records were found on "
-            f"{len(known.pages):,} of {len(read.pages):,} pages, but not {shown}"
+            f"{len(site_pages.pages):,} of {len(read.pages):,} pages, but not {shown}"
             f" ({result.attributes[missing[0]].reason})."
         )
     return Bootstrapped(
@@ -172,7 +172,7 @@ def _bootstrap_by_bits(
         seeds=len(seeds),
         seeds_matched=matched,
         pages=len(read.pages),
-        pages_matched=len(known.pages),
+        pages_matched=len(site_pages.pages),
         failures=read.failures,
         disagreements=result.disagreements,
     )

@@ -376,7 +376,9 @@ def _share(agrees: Mapping[int, bool]) -> float:
 def _agreement_by_page(name: str, known_pages: KnownPages, trial: _Trial, pairs: Pairs) -> dict[int, bool]:
     """Return for each page whether one of its values agrees with one of its records with the attribute."""
     attribute = known_pages.attribute(name)
-    texts = sorted({text for found in trial.values_by_page.values() for text in found.get(name, ())})
+    texts = sorted(
+        {text for values_of_page in trial.values_by_page.values() for text in values_of_page.get(name, ())}
+    )
     numbers = {text: number for number, text in enumerate(texts)}
     matches = attribute.matches([text_forms(text) for text in texts])
     matching_pairs = set(zip(matches.text.tolist(), matches.value.tolist(), strict=True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import NotFound, Overtaken, SiteloomError, StoreBusy, UsageError
 from siteloom.core.model import Attribute, Example
+from siteloom.core.settings import ParseSettings
 from siteloom.learning.annotation.annotation_history import amend, rename_attributes
 from siteloom.learning.annotation.annotation_questions import Sheet, coverage, questions
 from siteloom.learning.induction.attribute_schema import checked_name
@@ -19,7 +20,8 @@ from siteloom.operations.annotation.annotator_state import (
     sheet_attribute,
 )
 from siteloom.operations.annotation.sample_pages import page_of, sample_of
-from siteloom.operations.annotation.suggested_values import known_values, wrapper_in_force
+from siteloom.operations.annotation.suggested_values import known_values
+from siteloom.operations.stored_wrappers import wrapper_of_cluster
 from siteloom.store.queries.annotations import OptimisticUpdate
 from siteloom.templates.sampling import covered_share
 
@@ -52,17 +54,18 @@ class Workbench:
     What is said is kept in the store at once; pages, trees and what was learned are kept here, for speed.
     """
 
-    def __init__(self, store: Store, cluster: str) -> None:
+    def __init__(self, store: Store, cluster: str, limits: ParseSettings = ParseSettings()) -> None:
         self._store = store
+        self._limits = limits
         self.forgetting = store.erasure_mark()
         self.edition = store.cluster_edition(cluster)
-        self._sample = sample_of(store, cluster)
+        self._sample = sample_of(store, cluster, limits)
         if not self._sample.pages:
             raise UsageError(f"None of the pages of {cluster} can be read, so there is nothing to annotate.")
         self._session = self._sample.session
         self._session.prepare()  # now, while people still look, and not at their first click
         self._ids = [page.id for page in self.pages]
-        self._in_force = wrapper_in_force(store, cluster, [page.page.url for page in self.pages])
+        self._in_force = wrapper_of_cluster(store, cluster, [page.page.url for page in self.pages])
         self._lock = RLock()
         self._learned_of: object = None
         self._learned = _Learned(None, None)
@@ -96,7 +99,7 @@ class Workbench:
         with self._known_lock:
             if self._is_known_complete:
                 return
-            known = known_values(self._store, self._sample)
+            known = known_values(self._store, self._sample, self._limits)
             self._known = {page: {**found, **self._known[page]} for page, found in known.items()}
             self._is_known_complete = True
 
@@ -128,7 +131,7 @@ class Workbench:
         }
         told = {name: found for name, found in picked.items() if found}
         if record is None and told:
-            check_example(amend(Example(page.page), told, None))
+            check_example(amend(Example(page.page), told, None), self._limits)
 
         def change(said: Said) -> Example:
             after = amend(said.example, picked, record)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from siteloom.core.errors import NotFound
 from siteloom.core.model import Failure
+from siteloom.core.settings import ParseSettings
 from siteloom.html.node_paths import elements_in_order
 from siteloom.html.visible_text import normalize
 from siteloom.learning.annotation.annotation_questions import Value
@@ -109,13 +110,13 @@ class SampleOfCluster(NamedTuple):
     session: LearningSession
 
 
-def sample_of(store: Store, name: str) -> SampleOfCluster:
+def sample_of(store: Store, name: str, limits: ParseSettings = ParseSettings()) -> SampleOfCluster:
     """The pages of a cluster to annotate: those that show most, and those that were annotated already."""
     found, addresses = store.clusters(name)
     if not found:
         raise NotFound(f"There is no template {name} in this workspace.")
     cluster = found[0]
-    order = sample_cluster(store, cluster, addresses, SAMPLE_PAGES)
+    order = sample_cluster(store, cluster, addresses, SAMPLE_PAGES, limits=limits)
     by_url = {addresses[member].url: addresses[member] for member in cluster.members}
     covered = {order.urls[one.page]: one.covered for one in order.order}
     is_member = set(by_url.values()).__contains__
@@ -126,9 +127,10 @@ def sample_of(store: Store, name: str) -> SampleOfCluster:
     ids = store.page_ids(chosen)
     newest = {annotation.url_id: annotation for annotation in store.annotations(ids)}
     shown = [
-        _shown(store, address, newest.get(page_id)) for page_id, address in zip(ids, chosen, strict=True)
+        _shown(store, address, newest.get(page_id), limits)
+        for page_id, address in zip(ids, chosen, strict=True)
     ]
-    session = LearningSession([page for page, _ in shown])
+    session = LearningSession([page for page, _ in shown], limits=limits)
     pages: list[SamplePage] = []
     for page_id, address, (page, place) in zip(ids, chosen, shown, strict=True):
         root = session.roots[page.url]
@@ -138,13 +140,15 @@ def sample_of(store: Store, name: str) -> SampleOfCluster:
     return SampleOfCluster(cluster, order, pages, session)
 
 
-def _shown(store: Store, address: PageAddress, annotated: Annotation | None) -> tuple[Page, VersionPlace]:
+def _shown(
+    store: Store, address: PageAddress, annotated: Annotation | None, limits: ParseSettings
+) -> tuple[Page, VersionPlace]:
     """The version of a page to show: the annotated one, or the newest if the page has another layout now."""
     (newest,) = store.newest_places([address])
     if annotated is None or annotated.place == newest:
         return _page_at(store, newest), newest
     before = _page_at(store, annotated.place)
-    if has_present_layout(before, _page_at(store, newest)):
+    if has_present_layout(before, _page_at(store, newest), limits):
         return before, annotated.place
     return _page_at(store, newest), newest
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from siteloom.core.settings import ParseSettings
 from siteloom.operations.annotation.annotation_session import Workbench
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ class _Place:
 class Workbenches:
     """The workbenches that were asked for last, made when they are first asked for."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, limits: ParseSettings = ParseSettings()) -> None:
         self._store = store
+        self._limits = limits
         self._places: OrderedDict[str, _Place] = OrderedDict()
         self._lock = Lock()
 
@@ -43,7 +45,7 @@ class Workbenches:
             edition = self._store.cluster_edition(cluster)
             if place.bench is None or place.bench.edition != edition or place.bench.is_outdated:
                 place.bench = None  # it need not stay until the next one is made
-                place.bench = Workbench(self._store, cluster)
+                place.bench = Workbench(self._store, cluster, self._limits)
                 _spare_collector()
             return place.bench
 

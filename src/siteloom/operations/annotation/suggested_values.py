@@ -1,4 +1,4 @@
-"""Values to be confirmed, known before anyone annotates, and the wrapper in use until then."""
+"""Values to be confirmed, known before anyone annotates."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from siteloom.core.errors import MissingExtra, SiteloomError, UnreadablePage
+from siteloom.core.settings import ParseSettings
 from siteloom.learning.annotation.annotation_questions import ExternalValues
 from siteloom.learning.annotation.embedded_examples import marked_pages
 from siteloom.learning.annotation.visible_values import ShownTexts
 from siteloom.learning.known_records.site_bootstrap import bootstrap
 from siteloom.operations.cluster import cluster_pages
-from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from siteloom.operations.annotation.sample_pages import SampleOfCluster, SamplePage
     from siteloom.store.store import Store
-    from siteloom.wrappers.rule_features import AttributeRules
 
 
 if TYPE_CHECKING:
@@ -31,7 +30,9 @@ if TYPE_CHECKING:
 _LEAST_PAGES = 2
 
 
-def known_values(store: Store, sample: SampleOfCluster) -> dict[int, Mapping[str, ExternalValues]]:
+def known_values(
+    store: Store, sample: SampleOfCluster, limits: ParseSettings = ParseSettings()
+) -> dict[int, Mapping[str, ExternalValues]]:
     """The values that are known of the sample pages, by the numbers of the pages.
 
     Where several sources know an attribute, what was extracted before counts most, then what pages say of
@@ -39,8 +40,8 @@ def known_values(store: Store, sample: SampleOfCluster) -> dict[int, Mapping[str
     """
     pages = sample.pages
     sources = {
-        "seeds": _from_seeds(store, sample),
-        "embedded data": _from_markup(pages),
+        "seeds": _from_seeds(store, sample, limits),
+        "embedded data": _from_markup(pages, limits),
         "earlier records": _from_records(store, pages),
     }
     known: dict[int, Mapping[str, ExternalValues]] = {}
@@ -75,10 +76,10 @@ def _from_records(store: Store, pages: Iterable[SamplePage]) -> Texts:
     return known
 
 
-def _from_markup(pages: Sequence[SamplePage]) -> Texts:
+def _from_markup(pages: Sequence[SamplePage], limits: ParseSettings) -> Texts:
     """What pages say of themselves for machines, as it is seen on them."""
     try:
-        marked = {one.page.url: one for one in marked_pages(page.page for page in pages)}
+        marked = {one.page.url: one for one in marked_pages((page.page for page in pages), limits=limits)}
     except MissingExtra:
         return {}
     known: Texts = {}
@@ -93,7 +94,7 @@ def _from_markup(pages: Sequence[SamplePage]) -> Texts:
     return known
 
 
-def _from_seeds(store: Store, sample: SampleOfCluster) -> Texts:
+def _from_seeds(store: Store, sample: SampleOfCluster, limits: ParseSettings) -> Texts:
     """The values of known records that are found on the pages of the cluster."""
     seeds = list(store.seeds())
     count = Counter(name for seed in seeds for name, texts in seed.values.items() if texts)
@@ -104,7 +105,7 @@ def _from_seeds(store: Store, sample: SampleOfCluster) -> Texts:
     pages = {page.url: page for page in cluster_pages(store, cluster, addresses)}
     pages |= {page.page.url: page.page for page in sample.pages}
     try:
-        found = bootstrap(seeds, pages.values(), (core,))
+        found = bootstrap(seeds, pages.values(), (core,), limits=limits)
     except SiteloomError:
         return {}  # seeds of another kind of thing: there is nothing to suggest
     known: Texts = {}
@@ -115,35 +116,6 @@ def _from_seeds(store: Store, sample: SampleOfCluster) -> Texts:
                 values.setdefault(match.attribute, [match.text])
         if found.wrapper is not None:
             with suppress(UnreadablePage):
-                values |= dict(found.wrapper.extract(page.page).values)
+                values |= dict(found.wrapper.extract(page.page, limits=limits).values)
         known[page.id] = values
     return known
-
-
-def wrapper_in_force(store: Store, cluster: str, urls: Sequence[str]) -> Wrapper | None:
-    """The wrapper of a cluster: that of its name, or the one that most of some pages are extracted by."""
-    stored = {wrapper.name: wrapper for wrapper in store.wrappers()}
-    if cluster not in stored:
-        count = Counter(name for name in store.wrappers_of(urls).values() if name in stored)
-        if not count:
-            return None
-        cluster = count.most_common(1)[0][0]
-    return Wrapper.from_json(stored[cluster].text)
-
-
-def rules_to_keep(
-    store: Store, cluster: str, urls: Sequence[str], *, is_list: bool
-) -> dict[str, AttributeRules]:
-    """How attributes are found that people left as they were: those of the wrapper in force that they see.
-
-    A wrapper of lists and one of single records have no rules in common.
-    """
-    wrapper = wrapper_in_force(store, cluster, urls)
-    if wrapper is None or (wrapper.record_rule is not None) != is_list:
-        return {}
-    schema = store.cluster_schema(cluster)
-    return {
-        name: rules
-        for name, rules in wrapper.attributes.items()
-        if schema.revision == 0 or name in schema.attributes
-    }

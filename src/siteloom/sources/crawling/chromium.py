@@ -29,7 +29,7 @@ from scrapy.http import HtmlResponse, Response
 
 from siteloom.core.errors import SourceError
 from siteloom.core.urls import site_of
-from siteloom.sources.crawling.crawl_source import CrawlProblem, RequestRefused
+from siteloom.sources.crawling.crawl_problems import CrawlProblem, RequestRefused
 from siteloom.sources.crawling.frontier import DISCOVERED_URL
 from siteloom.sources.crawling.middlewares import Redirects
 from siteloom.sources.crawling.url_filters import resolver

@@ -22,14 +22,14 @@ from scrapy.exceptions import CannotResolveHostError, DownloadCancelledError
 from scrapy.http.request import NO_CALLBACK
 
 from siteloom.core.urls import site_of
-from siteloom.sources.crawling.crawl_source import (
-    FORBIDDEN,
+from siteloom.sources.crawling.crawl_problems import (
     CrawlProblem,
     RequestRefused,
     host_problem,
     ignored_as,
     problem_from_error,
 )
+from siteloom.sources.crawling.crawl_source import FORBIDDEN
 from siteloom.sources.crawling.frontier import DISCOVERED_URL
 from siteloom.sources.crawling.url_filters import ALLOWING_PRIVATE, PRIVATE, resolver
 

@@ -28,13 +28,8 @@ from siteloom.core.errors import SiteloomError, UsageError
 from siteloom.core.model import Failure, Page, Resource, Skipped, Validators
 from siteloom.core.urls import oversized_url, site_of
 from siteloom.sources.crawling.crawl_journal import DiscoveredLinks, DiscoveredUrl, FetchedUrl
-from siteloom.sources.crawling.crawl_source import (
-    FORBIDDEN,
-    NOT_MODIFIED,
-    WALKED,
-    CrawlEnded,
-    problem_from_error,
-)
+from siteloom.sources.crawling.crawl_problems import problem_from_error
+from siteloom.sources.crawling.crawl_source import FORBIDDEN, NOT_MODIFIED, WALKED, CrawlEnded
 from siteloom.sources.crawling.frontier import DISCOVERED_URL, Frontier
 from siteloom.sources.crawling.links import (
     DEEPEST,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, suppress
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import bindparam, delete, func, inspect, select, text, update
@@ -20,6 +19,7 @@ from siteloom.core.database import writing
 from siteloom.core.errors import StoreBusy, StoreError
 from siteloom.core.interrupts import held_back_interrupt
 from siteloom.core.sequences import batches
+from siteloom.core.sqlite_files import open_sqlite, sqlite_file
 from siteloom.core.wording import some_names
 from siteloom.store import schema
 from siteloom.store.migrate import remove_backups
@@ -29,6 +29,7 @@ from siteloom.store.queries.search_terms import TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from sqlalchemy import ColumnElement, Connection, Engine, Row
 
@@ -162,7 +163,7 @@ def finish(folder: Path, packs_folder: Path, engine: Engine) -> None:
     with writing(engine) as connection:
         SearchIndex(engine).wipe(connection)
     if engine.dialect.name == "sqlite":
-        _wipe_sqlite(Path(str(engine.url.database)))
+        _wipe_sqlite(sqlite_file(engine.url))
     else:
         _wipe_postgres(engine)
     workspace = ConfinedFolder(folder)
@@ -194,7 +195,7 @@ def remove_unknown_packs(packs_folder: Path, engine: Engine) -> None:
 def _wipe_sqlite(file: Path) -> None:
     """Rewrite all tables, so that nothing remains in free pages, and empty the journal."""
     try:
-        with closing(sqlite3.connect(file, timeout=_SECONDS_OF_PATIENCE, isolation_level=None)) as connection:
+        with closing(open_sqlite(file, StoreError, timeout=_SECONDS_OF_PATIENCE)) as connection:
             connection.execute("VACUUM")
             (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     except sqlite3.OperationalError as error:

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import zstandard
 
 from siteloom.core.confined_folder import ConfinedFolder
-from siteloom.core.errors import PackError, StoreError
+from siteloom.core.errors import DamagedBlock, PackError, StoreError
 from siteloom.store.compression import decompressed
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Pack:
         try:
             return block[slot]
         except IndexError:
-            raise PackError(f"{self.path} has no slot {slot} in the block at byte {offset}.") from None
+            raise DamagedBlock(f"{self.path} has no slot {slot} in the block at byte {offset}.") from None
 
     def blocks(self, until: int | None = None) -> Iterator[tuple[int, tuple[Document, ...]]]:
         """Yield each block before the byte `until`, or all to the end of the file, with its offset."""
@@ -133,10 +133,10 @@ class Pack:
         header = self._read(offset, _HEADER.size)
         magic, index_length, bodies_length, checksum = _HEADER.unpack(header)
         if magic != _BLOCK_MAGIC:
-            raise PackError(f"{self.path} has no block at byte {offset}.")
+            raise DamagedBlock(f"{self.path} has no block at byte {offset}.")
         content = self._read(offset + _HEADER.size, index_length + bodies_length)
         if zlib.crc32(content) != checksum:
-            raise PackError(f"{self.path} is damaged in the block at byte {offset}.")
+            raise DamagedBlock(f"{self.path} is damaged in the block at byte {offset}.")
         return header + content
 
     def _read(self, offset: int, length: int) -> bytes:
@@ -144,7 +144,9 @@ class Pack:
         is_within_file = offset + length <= os.fstat(self._file).st_size
         data = os.pread(self._file, length, offset) if is_within_file else b""
         if len(data) < length:
-            raise PackError(f"{self.path} ends before byte {offset + length}, where the store expects more.")
+            raise DamagedBlock(
+                f"{self.path} ends before byte {offset + length}, where the store expects more."
+            )
         return data
 
 
@@ -163,7 +165,7 @@ def _decoded(block: bytes) -> tuple[Document, ...]:
             start += size
     except (ValueError, TypeError, RecursionError) as error:
         # Its checksum is right, so another program than Siteloom wrote it.
-        raise PackError(f"A block of a pack cannot be read: {error}.") from error
+        raise DamagedBlock(f"A block of a pack cannot be read: {error}.") from error
     return tuple(documents)
 
 

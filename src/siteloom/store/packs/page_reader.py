@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy import Row, and_, or_, select
 
 from siteloom.core.confined_folder import ConfinedFolder
-from siteloom.core.errors import PackError, StoreError
-from siteloom.core.model import Page
+from siteloom.core.errors import DamagedBlock, PackError, StoreError
+from siteloom.core.model import DamagedPage, Page
 from siteloom.core.sequences import batches
 from siteloom.core.urls import site_of
 from siteloom.store import schema
@@ -20,7 +20,7 @@ from siteloom.store.packs.page_writer import HTML
 from siteloom.store.queries.clusters import KEYS_AT_A_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sqlalchemy import ColumnElement, Engine, Select
@@ -53,6 +53,12 @@ class BlockPart(NamedTuple):
     site: str
 
 
+UrlAt: TypeAlias = "Callable[[str, int, int], str | None]"
+"""Gives the URL of the document in a slot of the block at an offset of a pack, if it is known."""
+
+T = TypeVar("T")
+
+
 class OpenPacks:
     """The pack files of a reader, each opened when first needed."""
 
@@ -66,6 +72,18 @@ class OpenPacks:
             self.close()  # documents are read pack by pack
             self._packs[file] = Pack(self._folder, file)
         return self._packs[file].document(offset, slot)
+
+    def page(self, file: str, offset: int, slot: int, url_at: UrlAt | None = None) -> Page:
+        """The page in a slot of the block at an offset; a `DamagedPage` if the block cannot be read.
+
+        `url_at` gives the URL of a damaged page. Where no database is at hand, its place stands for it.
+        """
+        try:
+            return as_page(self.document(file, offset, slot))
+        except DamagedBlock as error:
+            place = f"{file}, byte {offset}, document {slot}"
+            url = place if url_at is None else url_at(file, offset, slot) or place
+            return DamagedPage(url, b"", damage=str(error))
 
     def close(self) -> None:
         """Close the files."""
@@ -87,10 +105,17 @@ class PackedPages:
 
     def read_with_sites(self) -> Iterator[tuple[str, Page]]:
         """Yield the pages with the site they are stored under: that of the URL, unless another was named."""
+        return self._read(None)
+
+    def pages(self, url_at: UrlAt) -> Iterator[Page]:
+        """Yield the pages in the order of the packs; `url_at` returns the URLs of those that cannot be read."""
+        return (page for _, page in self._read(url_at))
+
+    def _read(self, url_at: UrlAt | None) -> Iterator[tuple[str, Page]]:
         with closing(OpenPacks(self.packs_folder)) as packs:
             for block in self.blocks:
                 for slot in block.slots:
-                    yield block.site, as_page(packs.document(block.file, block.offset, slot))
+                    yield block.site, packs.page(block.file, block.offset, slot, url_at)
 
     def shards(self) -> Sequence[PackedPages]:
         """Return the part itself."""
@@ -114,11 +139,19 @@ def packed_shards(packs_folder: Path, blocks: Iterable[BlockPart]) -> Iterator[P
 def documents_at(packs_folder: Path, places: Iterable[VersionPlace]) -> Iterator[Document]:
     """Yield the documents at locations, in their order; a block is opened once per batch."""
     with closing(OpenPacks(packs_folder)) as packs:
-        for batch in _batches(places):
-            documents = {
-                place: packs.document(place.file, place.offset, place.slot) for place in sorted(set(batch))
-            }
-            yield from (documents[place] for place in batch)
+        yield from _in_batches(places, lambda place: packs.document(place.file, place.offset, place.slot))
+
+
+def pages_at(packs_folder: Path, places: Iterable[VersionPlace], url_at: UrlAt) -> Iterator[Page]:
+    """Yield the pages at locations, in their order; `url_at` gives the URLs of unreadable ones."""
+    with closing(OpenPacks(packs_folder)) as packs:
+        yield from _in_batches(places, lambda place: packs.page(place.file, place.offset, place.slot, url_at))
+
+
+def _in_batches(places: Iterable[VersionPlace], read: Callable[[VersionPlace], T]) -> Iterator[T]:
+    for batch in _batches(places):
+        contents = {place: read(place) for place in sorted(set(batch))}
+        yield from (contents[place] for place in batch)
 
 
 def _batches(places: Iterable[VersionPlace]) -> Iterator[list[VersionPlace]]:
@@ -195,6 +228,19 @@ def stored_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]
         select(schema.versions.c.id).where(schema.versions.c.url_id == schema.urls.c.id, is_resource).exists()
     )
     return stored_urls(engine, query, keys)
+
+
+def document_url(engine: Engine, file: str, offset: int, slot: int) -> str | None:
+    """Return the URL of the document in a slot of the block at an offset of a pack, as the tables have it."""
+    versions = schema.versions.c
+    query = (
+        select(schema.urls.c.url)
+        .join(schema.versions, versions.url_id == schema.urls.c.id)
+        .join(schema.packs, versions.pack_id == schema.packs.c.id)
+        .where(schema.packs.c.file == file, versions.block_offset == offset, versions.slot == slot)
+    )
+    with engine.connect() as connection:
+        return connection.execute(query).scalar()
 
 
 def stored_urls(engine: Engine, query: Select[bytes], urls: Mapping[bytes, str]) -> set[str]:

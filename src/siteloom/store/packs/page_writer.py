@@ -8,7 +8,7 @@ expensive.
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -28,7 +28,6 @@ from siteloom.store.packs.pack_file import Document, PackAppender, encode_block,
 from siteloom.store.queries.runs import last_erasure
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
@@ -110,8 +109,8 @@ class PageWriter:
     """Stores pages and resources one by one; use it as a context manager.
 
     Once they are committed, they are added to `counts` as `new`, `changed` (another version of a known URL)
-    or `unchanged`. Those without a time count as fetched from `now` on, each a microsecond after the previous
-    one, so that the last one is the newest.
+    or `unchanged`. `added_pages` and `changed_pages` count pages alone, by site. Those without a time count
+    as fetched from `now` on, each a microsecond after the previous one, so that the last one is the newest.
 
     The caller either holds the lock of the workspace, or passes `lock` to acquire it, with whether to wait:
     then it is held only while everything added is committed. `on_commit` is called after each commit.
@@ -129,6 +128,8 @@ class PageWriter:
         lock: Callable[[bool], AbstractContextManager[None]] | None = None,
         on_commit: Callable[[], object] = lambda: None,
     ) -> None:
+        self.added_pages: Counter[str] = Counter()
+        self.changed_pages: Counter[str] = Counter()
         self._engine = engine
         self._packs_folder = packs_folder
         self._now = now
@@ -305,7 +306,10 @@ class PageWriter:
                 _save_validators(connection, by_version)
         for item in items:
             del self._uncommitted[item.key, item.content]
-            self._counts["changed" if item.key in known_keys else "new"] += 1
+            is_changed = item.key in known_keys
+            self._counts["changed" if is_changed else "new"] += 1
+            if item.document.media_type == HTML:
+                (self.changed_pages if is_changed else self.added_pages)[item.site] += 1
             known_keys.add(item.key)
 
     def _append(

@@ -32,19 +32,11 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Connection, Engine
 
     from siteloom.core.model import Failure
+    from siteloom.extraction.shard_extraction import ExtractedRow
 
 _VERB = "extract"
 _FINGERPRINT = "fingerprint"  # its key among the arguments of a run
 _RECORDS_AT_A_TIME = 500
-
-
-class ExtractedRow(NamedTuple):
-    """A record on its way into the store: its page, the wrapper that found it, and all of it as JSON."""
-
-    url: str
-    wrapper: str
-    version: int | None
-    content: str
 
 
 class StoredRecord(NamedTuple):
@@ -208,6 +200,14 @@ class RecordQueries(Tables):
                 site = in_force.site_of(asked_for, row["wrapper"], row["url"])
                 if site is not None:
                     yield site, row
+
+    def urls_with_record(self, run_id: int) -> set[str]:
+        """The URLs of the pages that a run of extract has a record of."""
+        columns = schema.records.c
+        with self.engine.connect() as connection:
+            return set(
+                connection.execute(select(columns.url).where(columns.run_id == run_id).distinct()).scalars()
+            )
 
     def records_of(self, url: str) -> list[StoredRecord]:
         """What each run of extract found at a URL, the newest run first, even if it was cut short."""

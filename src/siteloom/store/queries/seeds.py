@@ -1,8 +1,9 @@
-"""Known records by source, and the result of wrapping each site from them.
+"""Known records by source, and the outcome of wrapping each site from them.
 
-What comes is written batch by batch, and each seed has the mark of the time it was met last. So an import can
-be killed at any moment and begun again: what a source no longer has is removed only when all of it was read.
-Given and grown seeds of a source do not touch each other. Grown ones count only while their site is wrapped.
+Seeds are written batch by batch, and each has the mark of the import that met it last. So an import can be
+killed at any moment and begun again: what a source no longer has is removed only when all of it was read.
+Imported and extracted seeds of a source do not touch each other. Extracted ones count only while their site
+is wrapped.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 _WRITTEN_AT_A_TIME = 10_000
 _READ_AT_A_TIME = 5_000
 _MARK_BITS = 62
-_GROWN = "grown "  # in the keys of seeds that growth found
+_GROWN = "grown "  # in the keys of seeds that were extracted from their site
 
 # Made once: for a million small texts it is the making that takes long.
 _encode_sorted = json.JSONEncoder(sort_keys=True).encode
@@ -78,9 +79,9 @@ class SeedQueries(Tables):
     ) -> SeedCounts:
         """Keep seeds in the place of all that their sources, and those that are named, had before.
 
-        Those that were given take the place of such, and those that growth found on a site of theirs. They
-        are read as they are written, batch by batch. What is outdated is removed in the end, so that
-        an error or a kill half way loses nothing, and doing it all again leaves nothing double.
+        Imported seeds take the place of imported ones, extracted seeds that of extracted ones. They are read
+        as they are written, batch by batch. What is outdated is removed in the end, so that an error or a
+        kill half way loses nothing, and doing it all again leaves nothing double.
         """
         return self._add(run_id, seeds, is_grown=is_grown, replaced=sources)
 
@@ -94,7 +95,7 @@ class SeedQueries(Tables):
     ) -> SeedCounts:
         """Keep seeds; unless `replaced` is None, only they are left of their sources and of those it names.
 
-        That is of what was given, or of what growth found, whichever they are.
+        That is of the imported seeds, or of the extracted ones, whichever they are.
         """
         with self.engine.connect() as connection:
             last_id = connection.execute(select(func.coalesce(func.max(schema.seeds.c.id), 0))).scalar_one()
@@ -125,7 +126,7 @@ class SeedQueries(Tables):
     ) -> Iterator[Seed]:
         """All seeds or those of some sources, in the order they came, read a few at a time.
 
-        They may be those that were given, or those that growth found, on sites that are wrapped now.
+        They may be those that were imported, or those that were extracted from sites that are wrapped now.
         """
         conditions = [_counts()]
         if sources is not None:
@@ -154,11 +155,10 @@ class SeedQueries(Tables):
         ]
 
     def withdraw_seeds(self, source: str) -> int:
-        """Remove all seeds that were given of a source; returns how many there were.
+        """Remove all imported seeds of a source; returns how many there were.
 
-        What growth found is taken back with all that came of it, by
-        `siteloom.operations.bootstrap.withdraw`: it is an
-        error if there are only such seeds.
+        Extracted seeds are removed with all results of their site, by
+        `siteloom.operations.bootstrap.withdraw`: it is an error if there are only such seeds.
         """
         columns = schema.seeds.c
         name = storable(source)
@@ -215,18 +215,18 @@ def _rows(engine: Engine, *conditions: ColumnElement[bool]) -> Iterator[Row[*tup
 _ACCEPTED_BY = "accepted_by"
 _ACCEPTED_AT = "accepted_at"
 
-GrownState = Literal["wrapped", "poor", "withdrawn", "failed"]
+SiteState = Literal["wrapped", "poor", "withdrawn", "failed"]
 
 
-class GrownSite(NamedTuple):
-    """What became of a site in a round: `wrapped`, `poor` in evidence, `failed`, or `withdrawn` by a person.
+class StoredSiteOutcome(NamedTuple):
+    """The outcome of a site in a round: `wrapped`, `poor` in evidence, `failed`, or `withdrawn` by a person.
 
     `tried_seeds` is how many seeds there were then; the wrapper is that of a site that was wrapped.
     `content` is the report. The fields stand in the order of the columns.
     """
 
     site: str
-    state: GrownState
+    state: SiteState
     round: int
     tried_seeds: int
     wrapper: str | None
@@ -252,22 +252,22 @@ def is_awaiting_review() -> ColumnElement[bool]:
     return and_(columns.state == "wrapped", columns.content[_ACCEPTED_BY].as_string().is_(None))
 
 
-class BootstrapQueries(Tables):
-    """The outcomes of wrapping sites from seeds."""
+class SiteOutcomeQueries(Tables):
+    """The outcome of each site that was to be wrapped from seeds."""
 
     __slots__ = ()
 
-    def save_grown_site(
+    def save_site_outcome(
         self,
         site: str,
-        state: GrownState,
+        state: SiteState,
         round_number: int,
         tried_seeds: int,
         wrapper: str | None = None,
         version: int | None = None,
         content: Mapping[str, object] | None = None,
     ) -> None:
-        """Keep what became of a site that was to be wrapped from seeds, and nothing of earlier rounds."""
+        """Store the outcome of a site in place of that of earlier rounds."""
         name = storable(site)
         row = insert(schema.grown_sites).values(
             site=name,
@@ -284,13 +284,13 @@ class BootstrapQueries(Tables):
             connection.execute(delete(schema.grown_sites).where(schema.grown_sites.c.site == name))
             connection.execute(row)
 
-    def grown_sites(self) -> list[GrownSite]:
-        """What became of each site that was to be wrapped from seeds, by name."""
+    def site_outcomes(self) -> list[StoredSiteOutcome]:
+        """The outcome of each site that was to be wrapped from seeds, by name."""
         with self.engine.connect() as connection:
-            sites = [GrownSite(*row) for row in connection.execute(select(schema.grown_sites))]
-        return sorted(sites, key=lambda grown: grown.site)  # databases differ in how they sort text
+            outcomes = [StoredSiteOutcome(*row) for row in connection.execute(select(schema.grown_sites))]
+        return sorted(outcomes, key=lambda outcome: outcome.site)  # databases differ in how they sort text
 
-    def accept_grown_site(self, site: str, author: str, version: int | None = None) -> bool:
+    def accept_site_outcome(self, site: str, author: str, version: int | None = None) -> bool:
         """Write down who has looked at a site that was wrapped and found it right; False if there is none.
 
         Who has looked at a version of its wrapper accepts that one: Overtaken, if there is another by now.

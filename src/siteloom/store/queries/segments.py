@@ -21,7 +21,7 @@ from siteloom.store.compression import decompressed
 from siteloom.store.packs.page_reader import VersionPlace, select_places
 from siteloom.store.packs.page_writer import HTML
 from siteloom.store.query_base import Tables
-from siteloom.templates.template_text import NO_SEGMENTS, LivingTime, SegmentCounts, merged
+from siteloom.templates.template_text import NO_SEGMENTS, LivingTime, SegmentCounts, merge_counts
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -82,7 +82,7 @@ class SegmentQueries(Tables):
 
         Returns False, and adds nothing, if another process did meanwhile.
         """
-        content = _packed(merged(counted.counts, later, LivingTime()))
+        content = _packed(merge_counts(counted.counts, later, LivingTime()))
         columns = schema.segment_tables.c
         # Not in the transaction: SQLite refuses to write in one that has read, if another wrote since.
         with self.engine.connect() as connection:

@@ -1,9 +1,8 @@
-"""The bits in which clusters of path sets can be written down, exactly and estimated by MinHash.
+"""The description length of clusters of path sets in bits, exactly and estimated by MinHash.
 
-A cluster contributes three numbers to the description: the paths of its
-template, the paths its documents have beyond the template, and the paths of
-the template its documents lack. Contributions are rows of three floats in that
-order, and so are the changes that a merge would make to their sums.
+A cluster contributes three numbers to the description: the paths of its template, the paths that its
+documents have beyond the template, and the paths of the template that its documents lack. Contributions are
+rows of three floats in that order, and so are the changes that a merge would make to their sums.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
-import siteloom.core.compiled  # noqa: F401 - says where compiled code is kept
+from siteloom.core.compiled import njit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,14 +24,14 @@ _MURMUR_2 = np.uint32(0xC2B2AE35)
 # 2 to the 64th over the golden ratio: Knuth's factor for spreading keys over a table.
 _GOLDEN_RATIO = np.uint64(0x9E3779B97F4A7C15)
 
-# The table of path numbers is filled for the hashes with the same first six
-# bits at a time: a sixty-fourth of 20 million paths still fits into a cache.
+# The table of path numbers is filled for hashes with the same first six bits at a time: a sixty-fourth of 20
+# million paths still fits into a cache.
 _PART_SHIFT = np.uint64(58)
 _TABLE_PARTS = 64
 
 
 class Shape(NamedTuple):
-    """How large the matrices are: the different paths, and the documents. Floats, for their products."""
+    """The size of the matrices: distinct paths, and documents; floats, since they are multiplied."""
 
     paths: float
     documents: float
@@ -42,9 +40,8 @@ class Shape(NamedTuple):
 class Supports(NamedTuple):
     """Clusters with their exact supports.
 
-    `paths[starts[k]:ends[k]]` are the paths of cluster k, ascending, and
-    `support` says how many of its documents contain each. Behind the first
-    `used` entries of both there is room for unions.
+    `paths[starts[k]:ends[k]]` are the paths of cluster k, ascending, and `support` has the number of its
+    documents with each. After the first `used` entries, both arrays have room for unions.
     """
 
     used: int
@@ -57,22 +54,21 @@ class Supports(NamedTuple):
 
 
 _NO_SUPPORTS = Supports(
-    0,
-    np.empty(0, np.int64),
-    np.empty(0, np.int64),
-    np.empty(0, np.int32),
-    np.empty(0, np.int32),
-    np.empty(0, np.int64),
-    np.empty((0, 3), np.float64),
+    used=0,
+    starts=np.empty(0, np.int64),
+    ends=np.empty(0, np.int64),
+    paths=np.empty(0, np.int32),
+    support=np.empty(0, np.int32),
+    sizes=np.empty(0, np.int64),
+    contributions=np.empty((0, 3), np.float64),
 )
 
 
 class Signatures(NamedTuple):
     """Clusters as extended MinHash signatures.
 
-    `ranks` holds the least rank of the cluster's paths in each permutation and
-    `counts` how many of its documents have that path; `path_totals` is the sum
-    of the sizes of its documents' path sets.
+    `ranks` has the lowest rank of the cluster's paths in each permutation, and `counts` the number of its
+    documents with that path; `path_totals` is the sum of the sizes of its documents' path sets.
     """
 
     ranks: NDArray[np.uint32]
@@ -83,10 +79,10 @@ class Signatures(NamedTuple):
 
 
 class Partners(NamedTuple):
-    """For each cluster one of maximal Jaccard with it (-1: none shares anything).
+    """The partner of maximal Jaccard of each cluster (-1: no cluster shares anything).
 
-    `agreement` counts the permutations in which both have the same rank;
-    `bits` is what the description would take after the two were merged.
+    `agreement` counts the permutations in which both have the same rank; `bits` is the description length
+    after a merge of the two.
     """
 
     partner: NDArray[np.int64]
@@ -95,7 +91,7 @@ class Partners(NamedTuple):
 
 
 class NumberedPaths(NamedTuple):
-    """Paths as numbers: that of each entry, and for each number its hash and its support."""
+    """Numbered paths: the number of each entry, and the hash and the support of each number."""
 
     numbers: NDArray[np.int32]
     hashes: NDArray[np.uint64]
@@ -103,17 +99,17 @@ class NumberedPaths(NamedTuple):
 
 
 def number_paths(starts: NDArray[np.int64], hashes: NDArray[np.uint64]) -> NumberedPaths:
-    """Numbers the path hashes of documents, each sorted and free of repetitions, from 0."""
+    """Number the path hashes of documents from 0; each document is sorted and has no duplicates."""
     return NumberedPaths(*_number_paths(starts, hashes))
 
 
 def are_essential(
     starts: NDArray[np.int64], paths: NDArray[np.int32], support: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
-    """Whether the support of each path is at least the threshold of its document.
+    """Flag the paths whose support is at least the threshold of their document.
 
-    The threshold is the most frequent support >= 2 among the document's paths,
-    of equally frequent ones the largest, and 1 where there is none.
+    The threshold is the most frequent support >= 2 among the document's paths, the largest of equally
+    frequent ones, and 1 if there is none.
     """
     essential: NDArray[np.bool_] = _are_essential(starts, paths, support)
     return essential
@@ -125,7 +121,7 @@ def least_ranks(
     factors: NDArray[np.uint32],
     offsets: NDArray[np.uint32],
 ) -> NDArray[np.uint32]:
-    """The least rank of each document's paths in each permutation.
+    """Return the lowest rank of each document's paths in each permutation.
 
     Odd factors make every permutation a bijection, so two paths never tie.
     """
@@ -133,13 +129,13 @@ def least_ranks(
     return ranks
 
 
-def matrix_bits(ones: float, minus_ones: float, entries: float) -> float:
-    """The bits of a matrix of so many entries at the entropy of its values; the rest are zeros."""
-    return float(_matrix_bits(ones, minus_ones, entries))
+def matrix_bits(one_count: float, minus_one_count: float, entries: float) -> float:
+    """Return the bits of a matrix at the entropy of its values; all other entries are zeros."""
+    return float(_matrix_bits(one_count, minus_one_count, entries))
 
 
 def description_bits(shape: Shape, clusters: int, totals: NDArray[np.float64]) -> float:
-    """The bits of all templates and differences, by the sums of the clusters' contributions."""
+    """Return the bits of all templates and differences, by the sums of the clusters' contributions."""
     return float(_description_bits(shape, clusters, *totals))
 
 
@@ -149,78 +145,80 @@ def exact_contributions(
     support: NDArray[np.int32],
     sizes: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """What each cluster contributes, by the exact supports of its paths."""
+    """Return the contribution of each cluster, by the exact supports of its paths."""
     contributions: NDArray[np.float64] = _exact_contributions(starts, ends, support, sizes)
     return contributions
 
 
-def exact_changes(clusters: Supports, one: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How merging `one` with each of the others would change the sum of contributions."""
-    changes: NDArray[np.float64] = _exact_changes(clusters, one, others)
+def exact_changes(clusters: Supports, cluster: int, other_clusters: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how merging a cluster with each of the others would change the sum of contributions."""
+    changes: NDArray[np.float64] = _exact_changes(clusters, cluster, other_clusters)
     return changes
 
 
 def merge_supports(clusters: Supports, into: int, absorbed: int) -> Supports:
-    """The clusters after a merge, with row `absorbed` left as it is. Changes the arrays in place."""
+    """Merge two clusters in place and return the result; row `absorbed` stays unchanged."""
     return Supports(*_merge_supports(clusters, into, absorbed))
 
 
 def estimated_contributions(
     counts: NDArray[np.int32], sizes: NDArray[np.int64], path_totals: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """What each cluster contributes, estimated from its signature's counts."""
+    """Estimate the contribution of each cluster from its signature's counts."""
     contributions: NDArray[np.float64] = _estimated_contributions(counts, sizes, path_totals)
     return contributions
 
 
-def estimated_changes(clusters: Signatures, one: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How merging `one` with each of the others would change the sum of contributions, by estimate."""
-    changes: NDArray[np.float64] = _estimated_changes(clusters, one, others)
+def estimated_changes(
+    clusters: Signatures, cluster: int, other_clusters: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Estimate how merging a cluster with each of the others would change the sum of contributions."""
+    changes: NDArray[np.float64] = _estimated_changes(clusters, cluster, other_clusters)
     return changes
 
 
 def merge_signatures(clusters: Signatures, into: int, absorbed: int) -> None:
-    """Makes row `into` the signature of both clusters' union; row `absorbed` is left as it is."""
+    """Replace row `into` by the signature of both clusters' union; row `absorbed` stays unchanged."""
     _merge_signatures(clusters, into, absorbed)
 
 
 def cheapest_merge(
     changes: NDArray[np.float64], alive: NDArray[np.int64], totals: NDArray[np.float64], shape: Shape
 ) -> tuple[float, int, int]:
-    """The bits after the best merge of two living clusters, and the two, the earlier one first.
+    """Return the bits after the best merge of two living clusters, and the two, the earlier one first.
 
-    `changes[later, earlier]` is what merging the two would change.
+    `changes[later, earlier]` is the change that merging the two would make.
     """
     bits, earlier, later = _cheapest_merge(changes, alive, totals, shape)
     return float(bits), int(earlier), int(later)
 
 
 def no_partners(clusters: int) -> Partners:
-    """The partners of clusters that have not been compared yet."""
+    """Return the initial partners of clusters before any comparison."""
     return Partners(
         np.full(clusters, -1, np.int64), np.zeros(clusters, np.int64), np.full(clusters, np.inf, np.float64)
     )
 
 
-def compare_all(clusters: Signatures, shape: Shape, found: Partners) -> None:
-    """Updates the partners found by comparing every cluster with every other."""
-    _compare_all(clusters, clusters.contributions.sum(axis=0), shape, found)
+def compare_all(clusters: Signatures, shape: Shape, partners: Partners) -> None:
+    """Update the partners by comparing every cluster with every other."""
+    _compare_all(clusters, clusters.contributions.sum(axis=0), shape, partners)
 
 
 def compare_neighbours(
-    clusters: Signatures, order: NDArray[np.int64], reach: int, shape: Shape, found: Partners
+    clusters: Signatures, order: NDArray[np.int64], reach: int, shape: Shape, partners: Partners
 ) -> None:
-    """Updates the partners found by comparing every cluster with the next `reach` ones in an order."""
-    _compare_neighbours(clusters, order, reach, clusters.contributions.sum(axis=0), shape, found)
+    """Update the partners by comparing every cluster with the next `reach` ones in an order."""
+    _compare_neighbours(clusters, order, reach, clusters.contributions.sum(axis=0), shape, partners)
 
 
 def merge_by_estimate(
     clusters: Signatures, order: NDArray[np.int64], partner: NDArray[np.int64], shape: Shape
 ) -> NDArray[np.int64]:
-    """Merges clusters with their partners, in the order given, wherever that lowers the description.
+    """Merge clusters with their partners, in the order given, wherever that shortens the description.
 
-    A cluster or partner that was merged before stands for the cluster it is in
-    now. Changes the arrays in place and says into which row each row went.
+    A cluster or partner that was merged before stands for the cluster it is in now. The arrays change in
+    place; the result has the row into which each row was merged.
     """
     totals = clusters.contributions.sum(axis=0)
     rows: NDArray[np.int64] = _merge_with_partners(
@@ -236,9 +234,9 @@ def merge_exactly(
     partner: NDArray[np.int64],
     shape: Shape,
 ) -> tuple[Supports, NDArray[np.int64]]:
-    """As `merge_by_estimate`, but by the exact costs of the same clusters.
+    """Merge clusters as `merge_by_estimate` does, but by their exact costs.
 
-    The supports returned replace those given.
+    The returned supports replace the given ones.
     """
     totals = supports.contributions.sum(axis=0)
     merged, rows = _merge_with_partners(clusters, supports, True, order, partner, totals, shape)
@@ -247,7 +245,7 @@ def merge_exactly(
 
 @njit(cache=True)
 def _slot(hash_, table, hashes):  # type: ignore[no-untyped-def]
-    """Where the number of a hash stands in a table, or the free slot where it belongs."""
+    """Return the slot of a hash's number in a table, or the free slot where it belongs."""
     mask = np.uint64(table.size - 1)
     mixed = hash_ * _GOLDEN_RATIO
     slot = (mixed ^ (mixed >> np.uint64(32))) & mask
@@ -270,12 +268,12 @@ def _number_paths(starts, entries):  # type: ignore[no-untyped-def]
     count = 0
     positions = starts[:-1].copy()
     # Sorted documents let the table hold one part of the hashes at a time.
-    for part in range(_TABLE_PARTS):
+    for table_part in range(_TABLE_PARTS):
         table[:] = -1
-        first = count
+        part_start = count
         for document in range(positions.size):
             i = positions[document]
-            while i < starts[document + 1] and entries[i] >> _PART_SHIFT == part:
+            while i < starts[document + 1] and entries[i] >> _PART_SHIFT == table_part:
                 slot = _slot(entries[i], table, hashes)
                 if table[slot] < 0:
                     if count == hashes.size:
@@ -285,9 +283,9 @@ def _number_paths(starts, entries):  # type: ignore[no-untyped-def]
                     support[count] = 0
                     table[slot] = count
                     count += 1
-                    if 2 * (count - first) > table.size:
+                    if 2 * (count - part_start) > table.size:
                         table = np.full(2 * table.size, np.int32(-1), np.int32)
-                        for number in range(first, count):
+                        for number in range(part_start, count):
                             table[_slot(hashes[number], table, hashes)] = number
                         slot = _slot(entries[i], table, hashes)
                 numbers[i] = table[slot]
@@ -299,7 +297,7 @@ def _number_paths(starts, entries):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _mode(values):  # type: ignore[no-untyped-def]
-    """The most frequent of ascending values >= 2, the largest of several; 1 where there is none."""
+    """Return the most frequent of ascending values >= 2, the largest of several; 1 if there is none."""
     mode = 1
     longest = 0
     run = 0
@@ -325,17 +323,17 @@ def _are_essential(starts, paths, support):  # type: ignore[no-untyped-def]
 def _least_ranks(starts, paths, factors, offsets):  # type: ignore[no-untyped-def]
     ranks = np.full((starts.size - 1, factors.size), np.uint32(0xFFFFFFFF), np.uint32)
     for document in range(starts.size - 1):
-        least = ranks[document]
+        document_ranks = ranks[document]
         for i in range(starts[document], starts[document + 1]):
             path = np.uint32(paths[i])
-            for q in range(factors.size):
-                rank = np.uint32(np.uint32(path * factors[q]) + offsets[q])
+            for permutation in range(factors.size):
+                rank = np.uint32(np.uint32(path * factors[permutation]) + offsets[permutation])
                 rank = np.uint32(rank ^ (rank >> np.uint32(16)))
                 rank = np.uint32(rank * _MURMUR_1)
                 rank = np.uint32(rank ^ (rank >> np.uint32(13)))
                 rank = np.uint32(rank * _MURMUR_2)
                 rank = np.uint32(rank ^ (rank >> np.uint32(16)))
-                least[q] = min(least[q], rank)
+                document_ranks[permutation] = min(document_ranks[permutation], rank)
     return ranks
 
 
@@ -348,9 +346,9 @@ def _value_bits(count, entries):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _matrix_bits(ones, minus_ones, entries):  # type: ignore[no-untyped-def]
-    bits = _value_bits(ones, entries) + _value_bits(minus_ones, entries)
-    filled = ones + minus_ones
+def _matrix_bits(one_count, minus_one_count, entries):  # type: ignore[no-untyped-def]
+    bits = _value_bits(one_count, entries) + _value_bits(minus_one_count, entries)
+    filled = one_count + minus_one_count
     if filled < entries:
         # log1p, because nearly all of a large matrix is zeros
         bits -= (entries - filled) * math.log1p(-filled / entries) / math.log(2)
@@ -359,7 +357,7 @@ def _matrix_bits(ones, minus_ones, entries):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _description_bits(shape, clusters, template, extra, missing):  # type: ignore[no-untyped-def]
-    """Equation 1 without its part for the members, which no merge changes."""
+    """Evaluate Equation 1 without its term for the members, which no merge changes."""
     templates = _matrix_bits(template, 0.0, shape.paths * clusters)
     return templates + _matrix_bits(extra, missing, shape.paths * shape.documents)
 
@@ -394,10 +392,10 @@ def _exact_contributions(starts, ends, support, sizes):  # type: ignore[no-untyp
 
 
 @njit(cache=True)
-def _union(clusters, one, other):  # type: ignore[no-untyped-def]
-    """The paths of two clusters and how many documents of both contain each."""
-    i, end_i = clusters.starts[one], clusters.ends[one]
-    j, end_j = clusters.starts[other], clusters.ends[other]
+def _union(clusters, cluster, other_cluster):  # type: ignore[no-untyped-def]
+    """Return the paths of two clusters, and the number of documents of both with each."""
+    i, end_i = clusters.starts[cluster], clusters.ends[cluster]
+    j, end_j = clusters.starts[other_cluster], clusters.ends[other_cluster]
     paths = np.empty(end_i - i + end_j - j, np.int32)
     support = np.empty(paths.size, np.int32)
     count = 0
@@ -417,22 +415,26 @@ def _union(clusters, one, other):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _minus(merged, one, other):  # type: ignore[no-untyped-def]
-    return merged[0] - one[0] - other[0], merged[1] - one[1] - other[1], merged[2] - one[2] - other[2]
+def _minus(merged, contribution, other_contribution):  # type: ignore[no-untyped-def]
+    return (
+        merged[0] - contribution[0] - other_contribution[0],
+        merged[1] - contribution[1] - other_contribution[1],
+        merged[2] - contribution[2] - other_contribution[2],
+    )
 
 
 @njit(cache=True)
-def _exact_change(clusters, one, other):  # type: ignore[no-untyped-def]
-    _, support = _union(clusters, one, other)
-    merged = _exact_contribution(support, clusters.sizes[one] + clusters.sizes[other])
-    return _minus(merged, clusters.contributions[one], clusters.contributions[other])
+def _exact_change(clusters, cluster, other_cluster):  # type: ignore[no-untyped-def]
+    _, support = _union(clusters, cluster, other_cluster)
+    merged = _exact_contribution(support, clusters.sizes[cluster] + clusters.sizes[other_cluster])
+    return _minus(merged, clusters.contributions[cluster], clusters.contributions[other_cluster])
 
 
 @njit(cache=True)
-def _exact_changes(clusters, one, others):  # type: ignore[no-untyped-def]
-    changes = np.empty((others.size, 3), np.float64)
-    for x in range(others.size):
-        changes[x] = _exact_change(clusters, one, others[x])
+def _exact_changes(clusters, cluster, other_clusters):  # type: ignore[no-untyped-def]
+    changes = np.empty((other_clusters.size, 3), np.float64)
+    for x in range(other_clusters.size):
+        changes[x] = _exact_change(clusters, cluster, other_clusters[x])
     return changes
 
 
@@ -456,11 +458,11 @@ def _merge_supports(clusters, into, absorbed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _estimate(total, in_template, template_total, size, path_total):  # type: ignore[no-untyped-def]
-    """Lemmas 3 and 4 of TEXT, from the counts of a signature.
+    """Evaluate Lemmas 3 and 4 of TEXT, from the counts of a signature.
 
-    `total` sums all counts, `in_template` is how many reach the template's
-    threshold and `template_total` sums those. The documents hold `path_total`
-    paths in all, the permutations show `total` of them.
+    `total` sums all counts, `in_template` is the number of counts that reach the template's threshold, and
+    `template_total` sums those. The documents have `path_total` paths in all, of which the permutations show
+    `total`.
     """
     scale = path_total / total
     return (
@@ -487,49 +489,49 @@ def _estimated_contributions(counts, sizes, path_totals):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _estimated_merge(clusters, one, other):  # type: ignore[no-untyped-def]
-    """What two clusters would contribute as one."""
-    size = clusters.sizes[one] + clusters.sizes[other]
+def _estimated_merge(clusters, cluster, other_cluster):  # type: ignore[no-untyped-def]
+    """Return the contribution of two clusters as one."""
+    size = clusters.sizes[cluster] + clusters.sizes[other_cluster]
     total = 0
     in_template = 0
     template_total = 0
-    for q in range(clusters.ranks.shape[1]):
+    for permutation in range(clusters.ranks.shape[1]):
         count = 0
-        if clusters.ranks[one, q] <= clusters.ranks[other, q]:
-            count += clusters.counts[one, q]
-        if clusters.ranks[other, q] <= clusters.ranks[one, q]:
-            count += clusters.counts[other, q]
+        if clusters.ranks[cluster, permutation] <= clusters.ranks[other_cluster, permutation]:
+            count += clusters.counts[cluster, permutation]
+        if clusters.ranks[other_cluster, permutation] <= clusters.ranks[cluster, permutation]:
+            count += clusters.counts[other_cluster, permutation]
         total += count
         if 2 * count > size:
             in_template += 1
             template_total += count
-    path_total = clusters.path_totals[one] + clusters.path_totals[other]
+    path_total = clusters.path_totals[cluster] + clusters.path_totals[other_cluster]
     return _estimate(total, in_template, template_total, size, path_total)
 
 
 @njit(cache=True)
-def _estimated_change(clusters, one, other):  # type: ignore[no-untyped-def]
-    merged = _estimated_merge(clusters, one, other)
-    return _minus(merged, clusters.contributions[one], clusters.contributions[other])
+def _estimated_change(clusters, cluster, other_cluster):  # type: ignore[no-untyped-def]
+    merged = _estimated_merge(clusters, cluster, other_cluster)
+    return _minus(merged, clusters.contributions[cluster], clusters.contributions[other_cluster])
 
 
 @njit(cache=True)
-def _estimated_changes(clusters, one, others):  # type: ignore[no-untyped-def]
-    changes = np.empty((others.size, 3), np.float64)
-    for x in range(others.size):
-        changes[x] = _estimated_change(clusters, one, others[x])
+def _estimated_changes(clusters, cluster, other_clusters):  # type: ignore[no-untyped-def]
+    changes = np.empty((other_clusters.size, 3), np.float64)
+    for x in range(other_clusters.size):
+        changes[x] = _estimated_change(clusters, cluster, other_clusters[x])
     return changes
 
 
 @njit(cache=True)
 def _merge_signatures(clusters, into, absorbed):  # type: ignore[no-untyped-def]
     clusters.contributions[into] = _estimated_merge(clusters, into, absorbed)
-    for q in range(clusters.ranks.shape[1]):
-        if clusters.ranks[absorbed, q] < clusters.ranks[into, q]:
-            clusters.ranks[into, q] = clusters.ranks[absorbed, q]
-            clusters.counts[into, q] = clusters.counts[absorbed, q]
-        elif clusters.ranks[absorbed, q] == clusters.ranks[into, q]:
-            clusters.counts[into, q] += clusters.counts[absorbed, q]
+    for permutation in range(clusters.ranks.shape[1]):
+        if clusters.ranks[absorbed, permutation] < clusters.ranks[into, permutation]:
+            clusters.ranks[into, permutation] = clusters.ranks[absorbed, permutation]
+            clusters.counts[into, permutation] = clusters.counts[absorbed, permutation]
+        elif clusters.ranks[absorbed, permutation] == clusters.ranks[into, permutation]:
+            clusters.counts[into, permutation] += clusters.counts[absorbed, permutation]
     clusters.sizes[into] += clusters.sizes[absorbed]
     clusters.path_totals[into] += clusters.path_totals[absorbed]
 
@@ -550,48 +552,50 @@ def _cheapest_merge(changes, alive, totals, shape):  # type: ignore[no-untyped-d
 
 
 @njit(cache=True)
-def _compare(clusters, one, other, totals, shape, found):  # type: ignore[no-untyped-def]
-    """Makes two clusters each other's partners where no better one was found.
+def _compare(clusters, first_cluster, second_cluster, totals, shape, partners):  # type: ignore[no-untyped-def]
+    """Make two clusters each other's partners where they have no better one.
 
-    Better is a larger agreement; then fewer bits; then an earlier cluster.
+    A larger agreement is better, then fewer bits, then an earlier cluster.
     """
     agreement = 0
-    for q in range(clusters.ranks.shape[1]):
-        agreement += clusters.ranks[one, q] == clusters.ranks[other, q]
-    if agreement == 0 or agreement < min(found.agreement[one], found.agreement[other]):
+    for permutation in range(clusters.ranks.shape[1]):
+        agreement += clusters.ranks[first_cluster, permutation] == clusters.ranks[second_cluster, permutation]
+    if agreement == 0 or agreement < min(
+        partners.agreement[first_cluster], partners.agreement[second_cluster]
+    ):
         return
-    change = _estimated_change(clusters, one, other)
+    change = _estimated_change(clusters, first_cluster, second_cluster)
     bits = _bits_after(shape, clusters.sizes.size - 1, totals, change)
-    for cluster, partner in ((one, other), (other, one)):
-        if agreement < found.agreement[cluster]:
+    for cluster, partner in ((first_cluster, second_cluster), (second_cluster, first_cluster)):
+        if agreement < partners.agreement[cluster]:
             continue
-        if agreement == found.agreement[cluster]:
-            if bits > found.bits[cluster]:
+        if agreement == partners.agreement[cluster]:
+            if bits > partners.bits[cluster]:
                 continue
-            if bits == found.bits[cluster] and partner >= found.partner[cluster]:
+            if bits == partners.bits[cluster] and partner >= partners.partner[cluster]:
                 continue
-        found.partner[cluster] = partner
-        found.agreement[cluster] = agreement
-        found.bits[cluster] = bits
+        partners.partner[cluster] = partner
+        partners.agreement[cluster] = agreement
+        partners.bits[cluster] = bits
 
 
 @njit(cache=True)
-def _compare_all(clusters, totals, shape, found):  # type: ignore[no-untyped-def]
-    for one in range(clusters.sizes.size):
-        for other in range(one):
-            _compare(clusters, one, other, totals, shape, found)
+def _compare_all(clusters, totals, shape, partners):  # type: ignore[no-untyped-def]
+    for first_cluster in range(clusters.sizes.size):
+        for second_cluster in range(first_cluster):
+            _compare(clusters, first_cluster, second_cluster, totals, shape, partners)
 
 
 @njit(cache=True)
-def _compare_neighbours(clusters, order, reach, totals, shape, found):  # type: ignore[no-untyped-def]
+def _compare_neighbours(clusters, order, reach, totals, shape, partners):  # type: ignore[no-untyped-def]
     for x in range(order.size):
         for y in range(x + 1, min(x + 1 + reach, order.size)):
-            _compare(clusters, order[x], order[y], totals, shape, found)
+            _compare(clusters, order[x], order[y], totals, shape, partners)
 
 
 @njit(cache=True)
 def _row_of(rows, cluster):  # type: ignore[no-untyped-def]
-    """The row into which a cluster has gone by now; shortens the way there."""
+    """Return the row into which a cluster was merged, compressing the path to it."""
     while rows[cluster] != cluster:
         rows[cluster] = rows[rows[cluster]]
         cluster = rows[cluster]
@@ -604,21 +608,25 @@ def _merge_with_partners(clusters, supports, exact, order, partner, totals, shap
     count = rows.size
     current = _description_bits(shape, count, totals[0], totals[1], totals[2])
     for cluster in order:
-        one = _row_of(rows, cluster)
-        other = _row_of(rows, partner[cluster])
-        if one == other:
+        row = _row_of(rows, cluster)
+        partner_row = _row_of(rows, partner[cluster])
+        if row == partner_row:
             continue
-        change = _exact_change(supports, one, other) if exact else _estimated_change(clusters, one, other)
+        change = (
+            _exact_change(supports, row, partner_row)
+            if exact
+            else _estimated_change(clusters, row, partner_row)
+        )
         bits = _bits_after(shape, count - 1, totals, change)
         if bits < current:
-            into = min(one, other)
-            absorbed = max(one, other)
+            into = min(row, partner_row)
+            absorbed = max(row, partner_row)
             _merge_signatures(clusters, into, absorbed)
             if exact:
                 supports = _merge_supports(supports, into, absorbed)
             rows[absorbed] = into
-            for part in range(3):
-                totals[part] += change[part]
+            for index in range(3):
+                totals[index] += change[index]
             current = bits
             count -= 1
     for cluster in range(rows.size):

@@ -1,8 +1,8 @@
-"""TEXT: clusters documents of many unknown templates by minimum description length.
+"""TEXT: cluster documents of many unknown templates by minimum description length.
 
-After Kim and Shim (TKDE 23(4), 2011). Clusters are good when their templates,
-and how each document differs from its template, take few bits to write down;
-so no number of clusters and no threshold of similarity has to be given.
+After Kim and Shim (TKDE 23(4), 2011). Clusters are good if their templates, and the differences of each
+document from its template, take few bits; so neither a number of clusters nor a threshold of similarity is
+needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from siteloom.core.errors import UsageError
-from siteloom.templates.clustering.text_mdl import chosen, equal_documents, essential_paths, text_mdl
+from siteloom.templates.clustering.text_mdl import (
+    equal_documents,
+    essential_paths,
+    select_documents,
+    text_mdl,
+)
 from siteloom.templates.clustering.text_minhash import PathBands, members, path_bands, text_hash, text_max
 
 if TYPE_CHECKING:
@@ -28,7 +33,7 @@ TextMethod: TypeAlias = Literal["text-mdl", "text-hash", "text-max"]
 
 SIGNATURE_LENGTH = 256
 """Of 64, 128 and 256, each tried with six families of permutations on 10 to 400 pages of each of 32 real
-sites, only 256 never put pages of two sites together; it costs a fifth more time than 128."""
+sites, only 256 never mixed pages of two sites; it takes a fifth more time than 128."""
 
 
 # The costs of all pairs of this many documents take 600 MB.
@@ -40,15 +45,13 @@ def text_clusters(
     method: TextMethod = "text-max",
     signature_length: int = SIGNATURE_LENGTH,
 ) -> tuple[tuple[int, ...], ...]:
-    """Clusters of documents, each a sorted array of different path hashes.
+    """Cluster documents, each a sorted array of distinct path hashes.
 
-    Clusters hold the documents' indices, ascending, and stand in the order of
-    size, largest first, then of their first document. A document without paths
-    shares nothing with any other and is a cluster of its own.
+    A cluster has the documents' indices, ascending. Clusters are ordered by size, largest first, then by
+    their first document. A document without paths is a cluster of its own.
 
-    Documents with the same essential paths are described once, however many
-    there are: copies would make it pay to give every variant of a template a
-    template of its own.
+    Documents with the same essential paths are described once, however many there are: otherwise many copies
+    would justify a separate template for every variant of a template.
     """
     filled = [index for index, document in enumerate(documents) if document.size]
     empty = [(index,) for index, document in enumerate(documents) if not document.size]
@@ -56,7 +59,7 @@ def text_clusters(
         return tuple(empty)
     sets = essential_paths([documents[index] for index in filled])
     different, copy_of = np.unique(equal_documents(sets), return_inverse=True)
-    clusters = _merged(chosen(sets, different), method, signature_length)
+    clusters = _merge(select_documents(sets, different), method, signature_length)
 
     cluster_of = np.empty(different.size, np.int64)
     for number, cluster in enumerate(clusters):
@@ -67,8 +70,8 @@ def text_clusters(
     return tuple(sorted([*groups, *empty], key=lambda group: (-len(group), group[0])))
 
 
-def _merged(sets: PathSets, method: TextMethod, signature_length: int) -> list[list[int]]:
-    """Clusters of different documents, none of them empty."""
+def _merge(sets: PathSets, method: TextMethod, signature_length: int) -> list[list[int]]:
+    """Cluster distinct documents, none of them empty."""
     if method != "text-max" and len(sets) > _MOST_COMPARED:
         raise UsageError(
             f"{method} compares every two of {len(sets):,} different pages, "

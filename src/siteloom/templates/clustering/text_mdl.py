@@ -1,8 +1,8 @@
-"""TEXT-MDL: pages as path sets, the cost model, and merging clusters while the description gets shorter.
+"""TEXT-MDL: path sets of pages, the cost model, and the merging of clusters while the description gets
+shorter.
 
-The documents' paths are a matrix of zeros and ones (a row per path, a column
-per document). Written as templates times members plus differences, it takes
-the fewer bits the better the clusters are.
+The documents' paths form a matrix of zeros and ones (a row per path, a column per document). Written as
+templates times members plus differences, it takes fewer bits if the clusters are better.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathSets:
-    """The path sets of many documents, end to end: document d is `paths[starts[d]:starts[d + 1]]`.
+    """The concatenated path sets of many documents: document d is `paths[starts[d]:starts[d + 1]]`.
 
-    A path is a number below `path_count`, and `hashes[path]` the hash it was
-    given as. Paths are numbered in the order of their hashes, so the numbers
-    do not depend on the order of the documents.
+    A path is a number below `path_count`, and `hashes[path]` is its hash. Paths are numbered in the order of
+    their hashes, so the numbers do not depend on the order of the documents.
     """
 
     starts: NDArray[np.int64]
@@ -60,45 +59,47 @@ class PathSets:
         return self.hashes.size
 
     def numbers(self, document: int) -> NDArray[np.int32]:
-        """The paths of a document as numbers, ascending."""
+        """Return the paths of a document as numbers, ascending."""
         return self.paths[self.starts[document] : self.starts[document + 1]]
 
     def document(self, document: int) -> NDArray[np.uint64]:
-        """The paths of a document as hashes, ascending."""
+        """Return the paths of a document as hashes, ascending."""
         return self.hashes[self.numbers(document)]
 
 
 def path_sets(documents: Sequence[NDArray[np.uint64]]) -> PathSets:
-    """All paths of documents, each a sorted array of different path hashes."""
-    starts, numbered = _numbered(documents)
-    return _sorted(starts, numbered.numbers, numbered.hashes)
+    """Return all paths of documents, each a sorted array of distinct path hashes."""
+    starts, numbered = _number(documents)
+    return _sort_paths(starts, numbered.numbers, numbered.hashes)
 
 
 def essential_paths(documents: Sequence[NDArray[np.uint64]]) -> PathSets:
-    """Of each document the paths that at least t documents contain, t being its own threshold.
+    """Return for each document its paths with a support of at least its own threshold.
 
-    t is the mode of the supports of its paths: the paths of a template occur in
-    all documents made from it, and there are many of them. Supports of 1 do not
-    count unless there are no others, because most texts are unique.
+    The threshold is the mode of the supports of its paths: the many paths of a template occur in all its
+    documents. Supports of 1 do not count unless there are no others, because most texts are unique.
     """
-    starts, numbered = _numbered(documents)
+    starts, numbered = _number(documents)
     essential = are_essential(starts, numbered.numbers, numbered.support)
     essential_before = np.concatenate([[0], np.cumsum(essential)])
-    return _sorted(essential_before[starts], numbered.numbers[essential], numbered.hashes)
+    return _sort_paths(essential_before[starts], numbered.numbers[essential], numbered.hashes)
 
 
-def chosen(sets: PathSets, documents: NDArray[np.int64]) -> PathSets:
-    """The path sets of some documents, in the order given."""
+def select_documents(sets: PathSets, documents: NDArray[np.int64]) -> PathSets:
+    """Return the path sets of some documents, in the order given."""
     paths = [sets.numbers(document) for document in documents.tolist()]
     joined = np.concatenate([np.empty(0, np.int32), *paths])
-    return _sorted(_starts(sets.sizes[documents]), joined, sets.hashes)
+    return _sort_paths(_starts(sets.sizes[documents]), joined, sets.hashes)
 
 
 def equal_documents(sets: PathSets) -> NDArray[np.int64]:
-    """For each document the first one that has the same paths."""
-    first: dict[bytes, int] = {}
+    """Return for each document the first one with the same paths."""
+    first_document: dict[bytes, int] = {}
     return np.array(
-        [first.setdefault(sets.numbers(document).tobytes(), document) for document in range(len(sets))],
+        [
+            first_document.setdefault(sets.numbers(document).tobytes(), document)
+            for document in range(len(sets))
+        ],
         np.int64,
     )
 
@@ -107,7 +108,7 @@ def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
 
 
-def _numbered(documents: Sequence[NDArray[np.uint64]]) -> tuple[NDArray[np.int64], NumberedPaths]:
+def _number(documents: Sequence[NDArray[np.uint64]]) -> tuple[NDArray[np.int64], NumberedPaths]:
     starts = _starts(np.array([document.size for document in documents], np.int64))
     hashes = np.concatenate([np.empty(0, np.uint64), *documents])
     ascends = np.concatenate([[True], hashes[1:] > hashes[:-1]])
@@ -119,8 +120,8 @@ def _numbered(documents: Sequence[NDArray[np.uint64]]) -> tuple[NDArray[np.int64
     return starts, number_paths(starts, hashes)
 
 
-def _sorted(starts: NDArray[np.int64], paths: NDArray[np.int32], hashes: NDArray[np.uint64]) -> PathSets:
-    """Path sets whose numbers all occur and stand in the order of their hashes."""
+def _sort_paths(starts: NDArray[np.int64], paths: NDArray[np.int32], hashes: NDArray[np.uint64]) -> PathSets:
+    """Renumber paths so that all numbers occur, in the order of their hashes."""
     occurs = np.zeros(hashes.size, np.bool_)
     occurs[paths] = True
     used = np.flatnonzero(occurs)
@@ -144,7 +145,7 @@ class DescriptionLength(NamedTuple):
 
 
 def description_length(sets: PathSets, clusters: Sequence[Sequence[int]]) -> DescriptionLength:
-    """The bits that documents take when each cluster is described by its optimal template."""
+    """Return the bits of documents if each cluster is described by its optimal template."""
     template, extra, missing = clusters_with_supports(sets, clusters).contributions.sum(axis=0)
     paths, documents = matrix_shape(sets)
     return DescriptionLength(
@@ -155,20 +156,28 @@ def description_length(sets: PathSets, clusters: Sequence[Sequence[int]]) -> Des
 
 
 def matrix_shape(sets: PathSets) -> Shape:
-    """The rows and columns of the documents' matrix."""
+    """Return the numbers of rows and columns of the documents' matrix."""
     return Shape(float(sets.path_count), float(len(sets)))
 
 
 def clusters_with_supports(sets: PathSets, clusters: Sequence[Sequence[int]]) -> Supports:
-    """Clusters of documents with the exact supports of their paths."""
+    """Return clusters of documents with the exact supports of their paths."""
     rows = [_supports(sets, members) for members in clusters]
     ends = np.cumsum([paths.size for paths, _ in rows], dtype=np.int64)
     starts = np.concatenate([np.zeros(1, np.int64), ends])[: len(rows)]
     paths = np.concatenate([np.empty(0, np.int32), *(paths for paths, _ in rows)])
     support = np.concatenate([np.empty(0, np.int32), *(support for _, support in rows)])
     sizes = np.array([len(members) for members in clusters], np.int64)
-    contributions = exact_contributions(starts, ends, support, sizes)
-    return Supports(paths.size, starts, ends, paths, support, sizes, contributions)
+    contributions = exact_contributions(starts=starts, ends=ends, support=support, sizes=sizes)
+    return Supports(
+        used=paths.size,
+        starts=starts,
+        ends=ends,
+        paths=paths,
+        support=support,
+        sizes=sizes,
+        contributions=contributions,
+    )
 
 
 def _supports(sets: PathSets, members: Sequence[int]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -178,13 +187,13 @@ def _supports(sets: PathSets, members: Sequence[int]) -> tuple[NDArray[np.int32]
 
 
 class MergeCosts(Protocol):
-    """Clusters that know what they contribute to the description and what merging two would change."""
+    """Clusters with their contributions to the description, and the changes that merges would make."""
 
     @property
     def contributions(self) -> NDArray[np.float64]:
         """A row for each cluster: paths of the template, beyond it, and lacking from it."""
 
-    def changes(self, cluster: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+    def changes(self, cluster: int, other_clusters: NDArray[np.int64]) -> NDArray[np.float64]:
         """How merging a cluster with each of the others would change the sum of contributions."""
 
     def merge(self, into: int, absorbed: int) -> None:
@@ -202,9 +211,9 @@ class ExactCosts:
         """A row for each cluster: paths of the template, beyond it, and lacking from it."""
         return self._clusters.contributions
 
-    def changes(self, cluster: int, others: NDArray[np.int64]) -> NDArray[np.float64]:
+    def changes(self, cluster: int, other_clusters: NDArray[np.int64]) -> NDArray[np.float64]:
         """How merging a cluster with each of the others would change the sum of contributions."""
-        return exact_changes(self._clusters, cluster, others)
+        return exact_changes(self._clusters, cluster, other_clusters)
 
     def merge(self, into: int, absorbed: int) -> None:
         """Merges two clusters."""
@@ -212,7 +221,7 @@ class ExactCosts:
 
 
 class Merge(NamedTuple):
-    """A cluster took in another, and the templates and differences now take so many bits."""
+    """A merge of one cluster into another, and the bits of templates and differences after it."""
 
     into: int
     absorbed: int
@@ -220,16 +229,15 @@ class Merge(NamedTuple):
 
 
 def text_mdl(sets: PathSets, clusters: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Merges clusters by exact costs until no merge shortens the description.
+    """Merge clusters by exact costs until no merge shortens the description.
 
-    Time and memory grow with the square of the number of clusters at least:
-    2,000 clusters take 100 MB.
+    Time and memory grow at least with the square of the number of clusters: 2,000 clusters take 100 MB.
     """
     return after_merges(clusters, best_merges(ExactCosts(sets, clusters), matrix_shape(sets)))
 
 
 def best_merges(costs: MergeCosts, shape: Shape) -> Iterator[Merge]:
-    """The merge that shortens the description most, again and again while one does."""
+    """Yield the merge that shortens the description most, repeatedly while there is one."""
     count = len(costs.contributions)
     changes = np.zeros((count, count, 3))
     for cluster in range(1, count):
@@ -238,7 +246,7 @@ def best_merges(costs: MergeCosts, shape: Shape) -> Iterator[Merge]:
     totals = costs.contributions.sum(axis=0)
     bits = description_bits(shape, count, totals)
     while alive.size > 1:
-        bits_after, into, absorbed = cheapest_merge(changes, alive, totals, shape)
+        bits_after, into, absorbed = cheapest_merge(changes=changes, alive=alive, totals=totals, shape=shape)
         if bits_after >= bits:
             return
         bits = bits_after
@@ -252,7 +260,7 @@ def best_merges(costs: MergeCosts, shape: Shape) -> Iterator[Merge]:
 
 
 def after_merges(clusters: Sequence[Sequence[int]], merges: Iterable[Merge]) -> list[list[int]]:
-    """The clusters that merges leave, the members of each ascending."""
+    """Return the clusters after merges, the members of each ascending."""
     members = {number: list(cluster) for number, cluster in enumerate(clusters)}
     for merge in merges:
         members[merge.into] += members.pop(merge.absorbed)

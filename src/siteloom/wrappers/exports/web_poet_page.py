@@ -8,9 +8,11 @@ alike nor parts that may be missing.
 from __future__ import annotations
 
 import re
-import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from siteloom.core.confined_folder import ConfinedFolder
 from siteloom.core.errors import MissingExtra, OutputError
 from siteloom.html.encoding import decode
 from siteloom.wrappers.exports import standalone_extractor, standalone_matcher
@@ -31,7 +33,6 @@ from siteloom.wrappers.exports.xpath_json import as_texts, wrapper_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from siteloom.core.model import Footprint, Page
     from siteloom.wrappers.wrapper import Wrapper
@@ -272,21 +273,37 @@ def write_page_object(wrapper: Wrapper, name: str, pages: Sequence[Page], folder
     page_source = page_object(wrapper, name)
     items = [expected_item(wrapper, page) for page in pages]
     check_folder(folder)
-    fixtures = folder / "fixtures" / f"{page_source.module}.{page_source.page_class}"
+    fixtures = f"fixtures/{page_source.module}.{page_source.page_class}"
+    # An export that is written anew may have come from someone else, with links to anywhere.
+    export = ConfinedFolder(folder, is_shared=True)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "pytest.ini").write_text(_PYTEST, encoding="utf-8")
-        (folder / f"{page_source.module}.py").write_text(page_source.source, encoding="utf-8")
-        if fixtures.is_dir():
-            shutil.rmtree(fixtures)
-        fixtures.mkdir(parents=True)
-        for page, item in zip(pages, items, strict=True):
-            body = decode(page.html, page.charset).encode("utf-8", "replace")
-            response = HttpResponse(page.url, body, status=200, encoding="utf-8")
-            Fixture.save(fixtures, inputs=[response], item=item)
+        export.write("pytest.ini", _PYTEST.encode())
+        export.write(f"{page_source.module}.py", page_source.source.encode())
+        export.make_folder("fixtures")
+        export.remove_tree(fixtures)
+        export.make_folder(fixtures)
+        with TemporaryDirectory(prefix="siteloom-") as temporary:
+            for page, item in zip(pages, items, strict=True):
+                body = decode(page.html, page.charset).encode("utf-8", "replace")
+                response = HttpResponse(page.url, body, status=200, encoding="utf-8")
+                Fixture.save(temporary, inputs=[response], item=item)
+            _copy(Path(temporary), export, fixtures)
     except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror or error}.") from error
+        place = error.filename or folder
+        raise OutputError(f"{place} cannot be written: {error.strerror or error}.") from error
     return page_source
+
+
+def _copy(made: Path, export: ConfinedFolder, target: str) -> None:
+    """Copy all below a folder to a folder of an export."""
+    for path in sorted(made.rglob("*")):
+        name = f"{target}/{path.relative_to(made).as_posix()}"
+        if path.is_dir():
+            export.make_folder(name)
+        else:
+            with export.open(name, "xb") as file:
+                file.write(path.read_bytes())
 
 
 def expected_item(wrapper: Wrapper, page: Page) -> dict[str, Any]:
@@ -306,11 +323,16 @@ def check_folder(folder: Path) -> None:
     """Raise OutputError if a page object cannot be written to a folder."""
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file: a page object is written as a folder.")
-    marker = folder / "pytest.ini"
+    export = ConfinedFolder(folder)
     try:
         is_free = not folder.is_dir() or not any(folder.iterdir())
-        is_export = marker.is_file() and marker.read_bytes().startswith(_MADE_BY.encode())
+        is_export = export.is_file("pytest.ini") and _is_made_by_siteloom(export)
     except OSError as error:
         raise OutputError(f"{folder} cannot be read: {error.strerror or error}.") from error
     if not is_free and not is_export:
         raise OutputError(f"The folder {folder} has something else in it: give one that is empty or new.")
+
+
+def _is_made_by_siteloom(export: ConfinedFolder) -> bool:
+    with export.open("pytest.ini", "rb") as marker:
+        return marker.read(len(_MADE_BY)) == _MADE_BY.encode()

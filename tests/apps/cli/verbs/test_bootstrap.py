@@ -166,7 +166,7 @@ def test_the_sites_of_a_workspace_are_wrapped_and_withdrawn(wrapped_place: Path,
     # Put back and withdrawn once more, it has several versions to go back to.
     done("rollback", line["wrapper"], "1")
     with closing(stored()) as store:
-        store.save_grown_site(SITE, "wrapped", 1, 0, line["wrapper"], 3, {})
+        store.save_site_outcome(SITE, "wrapped", 1, 0, line["wrapper"], 3, {})
     told = done("bootstrap", "--withdraw", SITE)
     assert f"siteloom rollback {line['wrapper']} 3 puts it back, or another of its versions: 1." in told
 

@@ -11,7 +11,7 @@ import pytest
 
 from siteloom import Wrapper
 from siteloom.core.settings import StoreSettings
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.operations.relearn import settle_review
 from siteloom.sources.page_source import Items
 from siteloom.store.store import Store
@@ -19,7 +19,7 @@ from siteloom.store.workspace_folder import open_store
 from tests.apps.cli.command import one_sentence, work_inside
 from tests.apps.cli.verbs.test_learn import within
 from tests.apps.demo.sites import guide, of_kind
-from tests.extraction.test_extraction import RESTAURANTS, SHOP, lists, restaurants, shop, text
+from tests.extraction.test_extraction import RESTAURANTS, SHOP, lists, restaurants, shop
 
 PAGE = RESTAURANTS[0].page
 LIST = of_kind(guide(), "list")[0].page
@@ -31,12 +31,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with a page of each kind and two wrappers, and the page in a file."""
     folder = tmp_path_factory.mktemp("explain")
     with closing(open_store(StoreSettings(str(folder / ".siteloom")), create=True)) as store:
-        ingest(store, [Items([PAGE, LIST, EVENT])])
+        import_pages(store, [Items([PAGE, LIST, EVENT])])
         store.save_wrapper("guide/1", "larkmoor-guide.example", restaurants().to_json(), "learn")
         store.save_wrapper("guide/2", "larkmoor-guide.example", lists().to_json(), "learn")
     (folder / "page.html").write_bytes(PAGE.html)
     (folder / "food.json").write_text(restaurants().to_json(), encoding="utf-8")
-    (folder / "shop.json").write_text(text(shop()).text, encoding="utf-8")
+    (folder / "shop.json").write_text(shop().to_json(), encoding="utf-8")
     (folder / "blank.json").write_text(Wrapper({}).to_json(), encoding="utf-8")
     return folder
 

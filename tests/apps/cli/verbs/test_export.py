@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,6 +90,51 @@ def test_the_pages_of_the_workspace_are_the_tests_of_a_page_object(place: Path, 
     done("export", "--format", "web-poet", "-o", "deep/pages")
     assert sorted((folder / "deep" / "pages" / "fixtures").glob("*/test-*/output.json")) == fixtures
     assert (folder / "deep" / "pages" / "mine.py").exists()
+
+
+OWN_FILES = ("pytest.ini", "pytest.ini.unfinished", "larkmoor_guide_example_1_page.py")
+OWN_FOLDERS = ("fixtures", "fixtures/larkmoor_guide_example_1_page.LarkmoorGuideExample1Page")
+
+
+@pytest.mark.parametrize("how", ["symlink_to", "hardlink_to"])
+@pytest.mark.parametrize("name", OWN_FILES)
+def test_no_page_object_is_written_through_a_link(place: Path, go: Going, name: str, how: str) -> None:
+    folder = go(place)
+    done("export", "--format", "web-poet", "-o", "pages")
+    (folder / "pages" / name).unlink(missing_ok=True)
+    victim = folder / "victim"
+    victim.write_text("# Made by siteloom export: precious")  # so that it can be an export's own file
+    getattr(folder / "pages" / name, how)(victim)
+    with suppress(AssertionError):  # some are put in the place of the link, others refused
+        done("export", "--format", "web-poet", "-o", "pages")
+    assert victim.read_text() == "# Made by siteloom export: precious"
+
+
+@pytest.mark.parametrize("name", OWN_FOLDERS)
+def test_the_tests_of_a_page_object_are_not_removed_through_a_link(place: Path, go: Going, name: str) -> None:
+    folder = go(place)
+    done("export", "--format", "web-poet", "-o", "pages")
+    shutil.rmtree(folder / "pages" / name)
+    victim = folder / "victim" / Path(OWN_FOLDERS[1]).name / "precious"
+    victim.parent.mkdir(parents=True)
+    victim.write_text("precious")
+    target = victim.parent if name == OWN_FOLDERS[1] else victim.parent.parent
+    (folder / "pages" / name).symlink_to(target)
+    before = sorted(target.rglob("*"))
+    with suppress(AssertionError):
+        done("export", "--format", "web-poet", "-o", "pages")
+    assert sorted(target.rglob("*")) == before
+
+
+def test_a_page_object_has_the_permissions_of_any_new_file(place: Path, go: Going) -> None:
+    folder = go(place)
+    umask = os.umask(0o022)
+    try:
+        done("export", "--format", "web-poet", "-o", "pages")
+    finally:
+        os.umask(umask)
+    modes = {path.stat().st_mode & 0o777 for path in (folder / "pages").rglob("*") if path.is_file()}
+    assert (modes, (folder / "pages/fixtures").stat().st_mode & 0o777) == ({0o644}, 0o755)
 
 
 def test_that_exports_know_no_types_is_told(place: Path, go: Going) -> None:

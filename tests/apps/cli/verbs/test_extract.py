@@ -22,7 +22,7 @@ from siteloom.apps.demo.sites.built_in_page import BuiltinPage
 from siteloom.core.file_lock import write_lock
 from siteloom.core.model import Page
 from siteloom.core.settings import StoreSettings
-from siteloom.operations.ingest import ingest
+from siteloom.operations.page_import import import_pages
 from siteloom.sources.page_source import Items
 from siteloom.store.workspace_folder import open_store
 from tests.apps.cli.command import Command, one_sentence, work_inside
@@ -378,7 +378,7 @@ def workspace(place: Path) -> StoreSettings:
     settings = StoreSettings(str(place / "ws"))
     pages = [Page(copy_of(page, copy), page.page.html) for page in RESTAURANTS for copy in range(COPIES)]
     with closing(open_store(settings, create=True)) as store:
-        ingest(store, [Items([*pages, of_kind(guide(), "event")[0].page])])
+        import_pages(store, [Items([*pages, of_kind(guide(), "event")[0].page])])
         store.save_wrapper("guide/1", "larkmoor-guide.example", restaurants().to_json(), "learn")
     return settings
 

@@ -17,6 +17,7 @@ from siteloom import Wrapper
 from siteloom.apps.cli.main import app
 from siteloom.apps.demo.sites import guide_site
 from siteloom.apps.demo.sites.built_in_page import BuiltinPage
+from siteloom.core.model import Attribute
 from siteloom.core.settings import StoreSettings
 from siteloom.store.store import Store
 from siteloom.store.workspace_folder import open_store
@@ -184,7 +185,7 @@ def test_examples_are_kept_and_wrappers_have_versions(inside: Command, crawl: st
     store.close()
 
 
-def test_what_only_the_version_before_finds_is_told(inside: Command, crawl: str) -> None:
+def test_what_no_example_tells_of_any_more_is_found_as_before(inside: Command, crawl: str) -> None:
     within("init")
     within("ingest", crawl)
     within("cluster")
@@ -194,8 +195,13 @@ def test_what_only_the_version_before_finds_is_told(inside: Command, crawl: str)
         {"url": page.page.url, "values": {"name": list(values(page)["name"])}} for page in RESTAURANTS[:3]
     ]
     told = " ".join(within("learn", "--examples", examples(inside, *fewer)).stderr.split())
+    assert "No example tells of address, cuisine, phone: found as before." in told
     with closing(workspace(inside)) as store:
         (stored,) = store.wrappers()
+        (cluster,) = [one.name for one in store.cluster_summaries() if one.annotated]
+        assert set(Wrapper.from_json(stored.text).attributes) == set(NAMES)
+        store.apply_updates(cluster, [], "ana", schema_follows=0, attributes={"name": Attribute()})
+    told = " ".join(within("learn").stderr.split())
     assert f"which the version before finds: siteloom rollback {stored.name} brings it back." in told
     assert within("rollback", stored.name).returncode == 0
     with closing(workspace(inside)) as store:
@@ -244,7 +250,7 @@ def test_a_repair_is_not_undone_by_old_examples(inside: Command, crawl: str) -> 
     # With some as pages are now there is something to learn, and what is watched is of the new version.
     third = within("learn", "--examples", examples(inside, *map(line, pages[4:8])))
     told = " ".join(third.stderr.split())
-    assert "The pages by which its changes are noticed were chosen anew." in told
+    assert "pages are watched for changes" in told
     with closing(workspace(inside)) as store:
         assert store.wrapper(stored.name).version == 3
         assert store.watched() == {stored.name: 3}

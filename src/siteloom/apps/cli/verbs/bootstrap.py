@@ -14,10 +14,8 @@ from siteloom.apps.cli.seed_arguments import (
     SeveralOption,
     Wanted,
     attribute_names,
-    check_schema_names,
     pairs,
     read_only_seeds,
-    read_seeds_of,
 )
 from siteloom.apps.cli.source_arguments import (
     EngineChoice,
@@ -32,23 +30,26 @@ from siteloom.apps.cli.source_arguments import (
     no_page_read,
     pages_of,
     say_unread,
+    verb_context,
     write_text,
 )
 from siteloom.apps.cli.terminal import Shell
 from siteloom.core.errors import UsageError
 from siteloom.core.remote_files import shown
+from siteloom.core.settings import without_passwords
 from siteloom.core.table_files import STANDARD_OUTPUT, Column, check_destination, flat_for
 from siteloom.core.wording import plural
 from siteloom.sources.example_files import SchemaOption, read_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from siteloom.core.model import Example, Page, Seed
     from siteloom.learning.induction.learning_session import Schema
-    from siteloom.learning.known_records.bootstrap_result import AttributeEvidence, Bootstrapped
+    from siteloom.learning.known_records.bootstrap_result import Bootstrapped
     from siteloom.learning.known_records.site_bootstrap import Method
-    from siteloom.operations.bootstrap import Attempt, Grown
+    from siteloom.operations.bootstrap import SiteOutcome
+    from siteloom.operations.context import Context
     from siteloom.store.store import Store
 
 
@@ -84,7 +85,7 @@ def bootstrap_crawl(
     shell.say(f"  siteloom extract {of_crawl} --wrapper {shlex.quote(shown(output or ''))} -o FILE")
 
 
-_GROWN_COLUMNS = (
+_SITE_COLUMNS = (
     Column("site"),
     Column("round", "integer"),
     Column("outcome"),
@@ -100,37 +101,25 @@ def bootstrap_workspace(
     shell: Shell, wanted: Wanted, sites: list[str], rounds: int | None, output: str | None
 ) -> None:
     """Wrap sites of the workspace in rounds."""
-    from siteloom.operations.bootstrap import DEFAULT_ROUNDS, grow
+    from siteloom.operations.bootstrap import DEFAULT_ROUNDS, BootstrapRequest, bootstrap
 
-    rows: list[dict[str, Any]] = []
-    with shell.store() as store:
+    with verb_context(shell, None) as context:
         if wanted.seeds:
-            _import(shell, store, wanted)
-        if wanted.schema:
-            check_schema_names(
-                wanted.schema, {name for one in store.seed_sources() for name in one.attributes}
-            )
-        _warn_of_wrappers(shell, store, sites)
-
-        def came(grown: Grown) -> None:
-            attributes = _evidence_of(store, grown.site)
-            _say_grown(shell, grown, attributes)
-            rows.append(_grown_row(grown, attributes))
-
-        grow(
-            store,
-            wanted.core,
-            wanted.schema,
+            _import(shell, context, wanted)
+        _warn_of_wrappers(shell, context.store, sites)
+        request = BootstrapRequest(
+            core=wanted.core,
+            sites=tuple(sites),
             rounds=DEFAULT_ROUNDS if rounds is None else rounds,
-            sites=sites,
             method=wanted.method,
-            limits=shell.settings.parse,
-            jobs=shell.settings.run.jobs,
-            on_attempt=lambda attempt: _say_attempt(shell, attempt),
-            on_grown=came,
+            schema=wanted.schema,
+            extract=False,
+            on_outcome=lambda outcome: _say_outcome(shell, outcome),
         )
+        result = bootstrap(context, request)
+    rows = [_row(outcome) for outcome in result.attempts]
     if output is not None:
-        shell.write(output, _GROWN_COLUMNS, (flat_for(output, row, ("evidence",)) for row in rows))
+        shell.write(output, _SITE_COLUMNS, (flat_for(output, row, ("evidence",)) for row in rows))
     if not rows:
         shell.say("There is no site left to try: siteloom status lists those there are.")
         return
@@ -140,73 +129,68 @@ def bootstrap_workspace(
         shell.say("If a site is wrong: siteloom bootstrap --withdraw SITE")
 
 
-def _import(shell: Shell, store: Store, wanted: Wanted) -> None:
-    """Take the records of a file in, in the place of what was known of their sources."""
-    from siteloom.core.settings import without_passwords
+def _import(shell: Shell, context: Context, wanted: Wanted) -> None:
+    """Import the records of a file, in place of what was known of their sources."""
+    from siteloom.operations.seeds import ImportSeedsRequest, import_seeds
 
-    known = read_seeds_of(shell, wanted)
-    with store.recording("seeds", {"locations": [without_passwords(wanted.seeds)]}) as run:
-        counts = store.replace_seeds(run.id, known)
-        run.counts.update(counts._asdict())
-    shell.say(f"{counts.added:,} seeds are new, {counts.unchanged:,} were known already.")
+    request = ImportSeedsRequest(
+        locations=(wanted.seeds,), several=wanted.several, renamed=wanted.renamed, core=wanted.core
+    )
+    result = import_seeds(context, request)
+    for reason, count in {**result.failures, **result.skipped}.items():
+        shell.say(f"{count:,} rows of {without_passwords(wanted.seeds)} were left out: {reason}.")
+    shell.say(f"{result.added:,} seeds are new, {result.unchanged:,} were known already.")
 
 
 def _warn_of_wrappers(shell: Shell, store: Store, sites: Collection[str]) -> None:
-    """Tell which wrappers of the sites that were named will have another one beside them."""
-    from siteloom.operations.bootstrap import ORIGIN
+    """Say which wrappers of the sites that were named will have another one beside them."""
+    from siteloom.operations.bootstrap import wrappers_beside
 
-    wrapped = {one.site for one in store.grown_sites() if one.state == "wrapped"}  # and are left as they are
-    for one in store.wrappers():
-        if one.site in sites and one.site not in wrapped and one.origin != ORIGIN:
-            shell.warn(
-                f"The wrapper {one.name} is in force on {one.site} already: if another one is made, it "
-                "stands beside it, and the pages are divided among them."
-            )
+    for wrapper in wrappers_beside(store, sites):
+        shell.warn(
+            f"The wrapper {wrapper.name} is in force on {wrapper.site} already: if another one is made, it "
+            "stands beside it, and the pages are divided among them."
+        )
 
 
-def _evidence_of(store: Store, site: str) -> dict[str, AttributeEvidence]:
-    """What speaks for the attributes of a site that was just tried."""
-    from siteloom.learning.known_records.bootstrap_result import AttributeEvidence
-
-    kept = next(one.content for one in store.grown_sites() if one.site == site)
-    return {name: AttributeEvidence(**one) for name, one in kept.get("attributes", {}).items()}
-
-
-def _say_attempt(shell: Shell, attempt: Attempt) -> None:
-    shell.say(f"Round {attempt.round}, site {attempt.number} of {attempt.of}: {attempt.site}")
+def _say_outcome(shell: Shell, outcome: SiteOutcome) -> None:
+    what = f"{outcome.records:,} records" if outcome.state == "wrapped" else outcome.reason
+    say_wrapped(shell, f"{outcome.state}: {what}", 2)
+    say_verdicts(shell, outcome.evidence)
+    say_unread(shell, outcome.failures)
 
 
-def _say_grown(shell: Shell, grown: Grown, attributes: Mapping[str, AttributeEvidence]) -> None:
-    what = f"{grown.records:,} records" if grown.state == "wrapped" else grown.reason
-    say_wrapped(shell, f"{grown.state}: {what}", 2)
-    say_verdicts(shell, attributes)
-    say_unread(shell, grown.unread)
-
-
-def _grown_row(grown: Grown, attributes: Mapping[str, AttributeEvidence]) -> dict[str, Any]:
-    row = grown._asdict()
-    del row["unread"]
-    return {**row, "outcome": row.pop("state"), "evidence": evidence_row(attributes)}
+def _row(outcome: SiteOutcome) -> dict[str, Any]:
+    return {
+        "site": outcome.site,
+        "round": outcome.round,
+        "outcome": outcome.state,
+        "wrapper": outcome.wrapper,
+        "records": outcome.records,
+        "attributes": outcome.attributes,
+        "reason": outcome.reason,
+        "evidence": evidence_row(outcome.evidence),
+    }
 
 
 def withdraw_site(shell: Shell, site: str) -> None:
-    """Take back a site that was wrapped wrongly, and say what to do about what came of it."""
-    from siteloom.operations.bootstrap import withdraw
+    """Withdraw a site that was wrapped wrongly, and say what to do about its results."""
+    from siteloom.operations.bootstrap import WithdrawRequest, withdraw
     from siteloom.store.queries.wrappers import WITHDRAWN
 
-    with shell.store() as store:
-        taken = withdraw(store, site)
+    with verb_context(shell, None) as context:
+        result = withdraw(context, WithdrawRequest(site=site))
         earlier = {
-            name: [one.version for one in store.wrapper_versions(name) if one.origin != WITHDRAWN]
-            for name in taken.wrappers
+            name: [one.version for one in context.store.wrapper_versions(name) if one.origin != WITHDRAWN]
+            for name in result.withdrawn
         }
-    shell.say(f"{site} is withdrawn, and with it {taken.seeds:,} seeds.")
+    shell.say(f"{site} is withdrawn, and with it {result.seeds:,} seeds.")
     for name, versions in earlier.items():
         *others, last = versions
         shell.say(f"The wrapper {name} is not in force any more.")
         or_others = f", or another of its versions: {', '.join(map(str, others))}" if others else ""
         shell.say(f"  siteloom rollback {name} {last} puts it back{or_others}.")
-    for name in taken.retried:
+    for name in result.retried:
         shell.say(f"{name} was wrapped with its help: the next siteloom bootstrap tries it again.")
 
 

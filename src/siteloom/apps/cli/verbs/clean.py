@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast, get_args
 
 import typer
 
@@ -18,9 +17,8 @@ from siteloom.apps.cli.source_arguments import (
     bulk_run,
     finished,
     no_page_read,
-    nothing_read,
     say_unread,
-    stored_pages,
+    verb_context,
 )
 from siteloom.apps.cli.terminal import OutputOption, Shell
 from siteloom.core import remote_files
@@ -29,7 +27,10 @@ from siteloom.core.table_files import check_destination, open_output
 from siteloom.core.wording import plural, shortened
 
 if TYPE_CHECKING:
-    from siteloom.extraction.clean_pages import CleanedForm, CleanedPage, SiteTally
+    from collections.abc import Mapping
+
+    from siteloom.core.table_files import RowWriter
+    from siteloom.extraction.clean_pages import CleanedForm, SiteTally
     from siteloom.templates.template_text import SegmentRule
 
 NAME = "clean"
@@ -73,10 +74,9 @@ def run(
     workspace: the more pages it has seen, the better it knows. All pages are counted before the first one is
     cleaned. Without -o it shows how much is template; with it, a line is written for each page.
     """
-    from siteloom.core.model import Failure
-    from siteloom.extraction.clean_pages import CLEANED_COLUMNS, CleanedForm, SiteTally
+    from siteloom.extraction.clean_pages import CLEANED_COLUMNS, CleanedForm
     from siteloom.extraction.main_text import check_extractor
-    from siteloom.operations.clean import clean_store
+    from siteloom.operations.clean import CleanRequest, clean
     from siteloom.templates.template_text import SegmentRule
 
     checked_form = cast("CleanedForm", _one_of(form, "--format", get_args(CleanedForm)))
@@ -91,54 +91,39 @@ def run(
         return
     if output is not None:
         check_destination(output)
-    failures: Counter[str] = Counter()
-    sites: dict[str, SiteTally] = {}
-    with stored_pages(shell, sources) as store, ExitStack() as open_until_done:
-        if site is not None:
-            store.require_sites([site])
-        looked_at = open_until_done.enter_context(shell.counting("Looking at"))
-        columns = CLEANED_COLUMNS[checked_form]
-        writer = None if output is None else open_until_done.enter_context(open_output(output, columns))
-        for cleaned in clean_store(
-            store,
-            site=site,
-            form=checked_form,
-            rule=checked_rule,
-            limits=shell.settings.parse,
-            counted=looked_at,
-        ):
-            looked_at(1)
-            if isinstance(cleaned, Failure):
-                failures[cleaned.reason] += 1
-                continue
-            tally = sites.setdefault(cleaned.site, SiteTally())
-            tally.pages += 1
-            if writer is None or output is None:
-                tally.add(cleaned.blocks)
-            else:
-                writer.write(_row(cleaned, checked_form, is_flat=output.lower().endswith(".csv")))
-        open_until_done.close()
-        say_unread(shell, failures)
-        if not sites and (sources or failures):
-            raise nothing_read(store, failed=bool(failures))
-    if not sites:
+    with verb_context(shell, sources) as context, ExitStack() as opened:
+        writer = None
+        if output is not None:
+            writer = opened.enter_context(open_output(output, CLEANED_COLUMNS[checked_form]))
+            if output.lower().endswith(".csv") and checked_form == "blocks":
+                writer = _FlatBlocks(writer)
+        request = CleanRequest(site=site, form=checked_form, rule=checked_rule, output=writer)
+        result = clean(context, request)
+        skipped = context.skipped
+    say_unread(shell, result.failures)
+    if not result.pages:
+        if sources or result.failures:
+            raise no_page_read(failed=bool(result.failures), skipped=skipped)
         raise UsageError("There are no pages to clean: read some with siteloom ingest.")
     if output is None:
-        _show(shell, sites, checked_form)
-    shell.say(f"{plural(sum(tally.pages for tally in sites.values()), 'page')} cleaned.")
+        _show(shell, result.sites, checked_form)
+    shell.say(f"{plural(result.pages, 'page')} cleaned.")
+
+
+class _FlatBlocks(NamedTuple):
+    """Writes the blocks of each page as one text, for tables whose cells are texts."""
+
+    writer: RowWriter
+
+    def write(self, row: Mapping[str, object]) -> None:
+        """Write a row."""
+        self.writer.write({**row, "blocks": json.dumps(row["blocks"], ensure_ascii=False)})
 
 
 def _one_of(given: str, option: str, known: tuple[str, ...]) -> str:
     if given not in known:
         raise UsageError(f"{option} {given} is not known: it is one of {', '.join(known)}.")
     return given
-
-
-def _row(page: CleanedPage, form: CleanedForm, *, is_flat: bool) -> dict[str, object]:
-    row = page.row(form)
-    if is_flat and form == "blocks":
-        row["blocks"] = json.dumps(row["blocks"], ensure_ascii=False)
-    return row
 
 
 def _clean_in_bulk(
@@ -168,7 +153,7 @@ def _clean_in_bulk(
     shell.say(f"They are in {remote_files.shown(output or '')}, those of each site in a folder of its own.")
 
 
-def _show(shell: Shell, sites: dict[str, SiteTally], form: CleanedForm) -> None:
+def _show(shell: Shell, sites: Mapping[str, SiteTally], form: CleanedForm) -> None:
     if form == "main":
         return
     shell.show(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import ExitStack, closing
-from dataclasses import replace
 from math import inf, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,21 +15,20 @@ from siteloom.apps.cli.result_tables import (
     SiteOption,
     show_counts,
     show_first,
-    tell_ingested,
+    show_imported,
     write_failures,
 )
+from siteloom.apps.cli.source_arguments import verb_context
 from siteloom.apps.cli.terminal import Shell
-from siteloom.apps.cli.verbs.forget import forget_what_expired
-from siteloom.core.errors import SourceError, UsageError
-from siteloom.core.model import Failure, Page, Resource, Skipped
+from siteloom.core.errors import NoPageImported, SourceError, UsageError
 from siteloom.core.remote_files import shown
 from siteloom.core.table_files import STANDARD_OUTPUT, Column, check_destination, new_file
 from siteloom.core.wording import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from siteloom.sources.crawling.crawl_journal import CrawlProgress
+    from siteloom.operations.crawl import CrawlRequest
     from siteloom.sources.crawling.crawl_source import Crawl
 
 NAME = "crawl"
@@ -134,63 +131,47 @@ def run(
     where it was, and once it is finished, begins anew. Other verbs may write to the workspace meanwhile.
     Needs the extra crawl.
     """
+    from siteloom.operations.crawl import CrawlRequest, planned_crawl
+
     if failures:
         check_destination(failures)
     check_sandbox_option(no_sandbox, renders=render)
-    crawl = _crawl(shell, urls, pages, include or (), exclude or (), delay, sitemap, private, no_sandbox)
-    crawl = replace(crawl, renders=render, with_requisites=requisites)
+    for url in urls:
+        if "://" not in url and Path(url).exists():
+            raise UsageError(f"{url} is a file or folder: siteloom ingest reads those, crawl takes URLs.")
+    request = CrawlRequest(
+        urls=tuple(urls),
+        follow=True,
+        most_pages=None if pages is None else max(1, pages),  # too few are refused below
+        site=site,
+        include=tuple(include or ()),
+        exclude=tuple(exclude or ()),
+        sitemaps=sitemap,
+        render=render,
+        requisites=requisites,
+        delay=None if delay is None else _seconds(delay),
+        private=private or None,
+        sandbox=False if no_sandbox else None,
+    )
+    plan = planned_crawl(shell.settings, request)
+    if pages is not None and pages < len(plan.urls):
+        raise UsageError(
+            f"--pages must be at least {len(plan.urls)}, as many as there are URLs, not {pages}."
+        )
     if dry_run:
         if output is not None:
             check_destination(output)
-        _look_ahead(shell, crawl, output, failures)
+        _preview(shell, plan, output, failures)
     elif output is not None:
         if site is not None:
             raise UsageError(
                 "--site is for pages in the workspace, and -o writes them to a file: leave one out."
             )
         with new_file(output) as file:
-            _crawl_to_file(shell, crawl, file, shown(output), failures)
+            _crawl_to_file(shell, plan, file, shown(output), failures)
     else:
-        _crawl_to_workspace(shell, crawl, site, failures)
-
-
-def _crawl(
-    shell: Shell,
-    urls: Sequence[str],
-    pages: int | None,
-    include: Sequence[str],
-    exclude: Sequence[str],
-    delay: str | None,
-    with_sitemaps: bool,
-    private: bool,
-    no_sandbox: bool,
-) -> Crawl:
-    from siteloom.sources.crawling.crawl_source import Crawl
-    from siteloom.sources.crawling.url_filters import UrlPatterns, checked_pattern, checked_url
-
-    for url in urls:
-        if "://" not in url and Path(url).exists():
-            raise UsageError(f"{url} is a file or folder: siteloom ingest reads those, crawl takes URLs.")
-    starts = tuple(dict.fromkeys(map(checked_url, urls)))
-    if pages is not None and pages < len(starts):
-        raise UsageError(f"--pages must be at least {len(starts)}, as many as there are URLs, not {pages}.")
-    settings = shell.settings.crawl
-    settings = replace(
-        settings,
-        delay=settings.delay if delay is None else _seconds(delay),
-        private=settings.private or private,
-        sandbox=settings.sandbox and not no_sandbox,
-    )
-    patterns = UrlPatterns(tuple(map(checked_pattern, include)), tuple(map(checked_pattern, exclude)))
-    return Crawl(
-        starts,
-        pages or max(len(starts), settings.most_pages),
-        follows=True,
-        settings=settings,
-        pages=shell.settings.pages,
-        patterns=patterns,
-        with_sitemaps=with_sitemaps,
-    )
+        plan.check()  # before there is a workspace without a page
+        _crawl_to_workspace(shell, plan, request, failures)
 
 
 def _seconds(text: str) -> float:
@@ -203,125 +184,83 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _crawl_to_workspace(shell: Shell, crawl: Crawl, site: str | None, failures: str | None) -> None:
-    from siteloom.operations.crawl import crawl_into, journal_file
+def _crawl_to_workspace(shell: Shell, plan: Crawl, request: CrawlRequest, failures: str | None) -> None:
+    from siteloom.operations.crawl import crawl, journal_file
 
-    crawl.check()  # before there is a workspace without a page
-    with shell.store(create=True) as store:
-        with ExitStack() as line:
-            advance: Callable[[int], None]
-
-            def begin(progress: CrawlProgress) -> None:
-                nonlocal advance
-                if progress.fetched:
-                    left = len(progress.discovered) - len(progress.fetched)
-                    shell.say(
-                        f"The same crawl was stopped after {plural(progress.pages, 'page')}: going on from "
-                        f"there, with {left:,} known URLs left. To begin anew, remove "
-                        f"{journal_file(store, crawl, site)}."
-                    )
-                measuring = shell.measuring("Fetching", crawl.most_pages, progress.pages)
-                advance = line.enter_context(measuring)
-
-            try:
-                report, is_finished, before = crawl_into(
-                    store,
-                    crawl,
-                    site=site,
-                    jobs=shell.settings.run.jobs,
-                    on_begin=begin,
-                    on_item=lambda item: advance(1) if isinstance(item, Page) else None,
-                )
-            except KeyboardInterrupt:
-                line.close()
-                shell.say("The same command goes on where this one was stopped.")
-                raise
-        tell_ingested(shell, store, report, failures, "Fetched into")
-        forget_what_expired(shell, store)
-    _check_any(crawl, report.kept + before, report.failures, report.skipped)
-    if not is_finished:
+    is_empty = False
+    with verb_context(shell, None, create=True) as context:
+        journal = journal_file(context.store, plan, request.site)
+        if journal.exists():
+            shell.say(f"A crawl of these URLs is unfinished: to begin anew, remove {journal}.")
+        try:
+            result = crawl(context, request)
+        except NoPageImported as error:
+            result, is_empty = error.result, True
+        except KeyboardInterrupt:
+            shell.say("The same command goes on where this one was stopped.")
+            raise
+        write_failures(shell, failures, context.store.failures(result.run))
+    show_imported(shell, result, f"Fetched into {context.store.folder}")
+    if is_empty:
+        raise _no_page_fetched(plan, result.failures, result.skipped)
+    if not result.is_finished:
         raise SourceError("The crawl ended early, as shown above: the same command goes on where it was.")
 
 
-def _crawl_to_file(shell: Shell, crawl: Crawl, file: Path, name: str, failures: str | None) -> None:
-    from siteloom.sources.crawling.crawl_source import CrawlEnded
-    from siteloom.sources.warc_writer import open_warc
+def _crawl_to_file(shell: Shell, plan: Crawl, file: Path, name: str, failures: str | None) -> None:
+    from siteloom.operations.crawl import archive_crawl
 
-    crawl.check()  # before there is a file without a page
-    failed: list[Failure] = []
-    skipped: Counter[str] = Counter()
-    count = resources = 0
-    is_finished = False
-    try:
-        with (
-            shell.measuring("Fetching", crawl.most_pages) as advance,
-            open_warc(file) as warc,
-            closing(crawl.events()) as events,
-        ):
-            for event in events:
-                match event:
-                    case Page():
-                        warc.write_page(event)
-                        count += 1
-                        advance(1)
-                    case Resource():
-                        warc.write_resource(event)
-                        resources += 1
-                    case Failure():
-                        failed.append(event)
-                    case Skipped():
-                        skipped[event.reason] += 1
-                    case CrawlEnded():
-                        is_finished = True
-    finally:
-        if not count:
-            file.unlink(missing_ok=True)
-    write_failures(shell, failures, failed)
-    by_reason = Counter(one.reason for one in failed)
-    counts = [("pages", count), *([("stylesheets", resources)] if resources else [])]
-    show_counts(shell, f"Written to {name}", counts, by_reason, skipped)
-    if failed:
-        show_first(shell, failed)
-    _check_any(crawl, count, by_reason, skipped)
-    if not is_finished:
+    plan.check()  # before there is a file without a page
+    with shell.progress() as progress:
+        result = archive_crawl(plan, file, progress)
+    write_failures(shell, failures, result.failures)
+    by_reason = Counter(failure.reason for failure in result.failures)
+    counts = [("pages", result.pages)]
+    if result.resources:
+        counts.append(("stylesheets", result.resources))
+    show_counts(shell, f"Written to {name}", counts, by_reason, result.skipped)
+    if result.failures:
+        show_first(shell, result.failures)
+    if not result.pages:
+        raise _no_page_fetched(plan, by_reason, result.skipped)
+    if not result.is_finished:
         raise SourceError(
             f"The crawl ended early, as shown above: what was fetched until then is in {name}; "
             "to begin anew, remove it, or name another file."
         )
 
 
-def _look_ahead(shell: Shell, crawl: Crawl, output: str | None, failures: str | None) -> None:
-    from siteloom.operations.crawl import look_ahead
+def _preview(shell: Shell, plan: Crawl, output: str | None, failures: str | None) -> None:
+    from siteloom.operations.crawl import preview_crawl
 
-    found = look_ahead(crawl)
-    write_failures(shell, failures, found.failures)
+    result = preview_crawl(plan)
+    write_failures(shell, failures, result.failures)
     rows = [
         {
-            "shape": one.shape,
-            "urls": one.urls,
-            "fetched": one.fetched,
-            "kept": one.is_kept,
-            "example": one.example,
+            "shape": group.pattern,
+            "urls": group.urls,
+            "fetched": group.fetched,
+            "kept": group.is_kept,
+            "example": group.example,
         }
-        for one in found.shapes
+        for group in result.url_groups
     ]
     if output is not None:
         shell.write(output, _SHAPE_COLUMNS, rows)
         if output != STANDARD_OUTPUT:
             shell.say(f"What was found, by shape, is in {shown(output)}.")
     else:
-        _show_shapes(shell, crawl, rows)
-    if found.failures:
-        show_first(shell, found.failures)
-    _check_any(
-        crawl, len(crawl.urls) - len(found.failures), Counter(one.reason for one in found.failures), {}
-    )
+        _show_shapes(shell, plan, rows)
+    if result.failures:
+        show_first(shell, result.failures)
+    if len(result.failures) == result.starts:
+        raise _no_page_fetched(plan, Counter(failure.reason for failure in result.failures), {})
 
 
-def _show_shapes(shell: Shell, crawl: Crawl, rows: Sequence[dict[str, object]]) -> None:
-    names = [column.name for column in _SHAPE_COLUMNS if column.name != "kept" or crawl.patterns.include]
+def _show_shapes(shell: Shell, plan: Crawl, rows: Sequence[dict[str, object]]) -> None:
+    names = [column.name for column in _SHAPE_COLUMNS if column.name != "kept" or plan.patterns.include]
     shell.show(
-        f"URLs found by shape, and how many of {crawl.most_pages:,} pages would be of each",
+        f"URLs found by shape, and how many of {plan.most_pages:,} pages would be of each",
         names,
         [[row[name] for name in names] for row in rows[:_SHAPES_SHOWN]],
     )
@@ -333,17 +272,15 @@ def _show_shapes(shell: Shell, crawl: Crawl, rows: Sequence[dict[str, object]]) 
     )
 
 
-def _check_any(crawl: Crawl, pages: int, failures: Mapping[str, int], skipped: Mapping[str, int]) -> None:
-    """Refuse to end well without a page."""
+def _no_page_fetched(plan: Crawl, failures: Mapping[str, int], skipped: Mapping[str, int]) -> SourceError:
+    """The error that no page could be fetched, and why."""
     from siteloom.sources.crawling.crawl_source import WALKED
 
-    if pages:
-        return
     if walked := skipped.get(WALKED, 0):
-        patterns = " or ".join(f"'{pattern}'" for pattern in crawl.patterns.include)
-        raise SourceError(
+        patterns = " or ".join(f"'{pattern}'" for pattern in plan.patterns.include)
+        return SourceError(
             f"No page matches --include {patterns}, of {plural(walked, 'page')} that were walked for links: "
             "--dry-run lists the URLs by shape."
         )
     all_of_them = "failed" if failures else "were skipped"
-    raise SourceError(f"No page could be fetched: all of them {all_of_them}, as shown above.")
+    return SourceError(f"No page could be fetched: all of them {all_of_them}, as shown above.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Seed
     from siteloom.learning.known_records.entity_linking import Entity
+    from siteloom.operations.entities import LinkEntitiesResult
 
 NAME = "entities"
 
@@ -54,46 +54,44 @@ def run(
     Records are taken for one thing if enough of their values agree, and the more so the rarer these are. Its
     value is the one that most sources state; others are conflicts, listed with their sources.
     """
-    from siteloom.learning.known_records.entity_linking import DEEP_COLUMNS, ENTITY_COLUMNS, entity_row, link
+    from siteloom.learning.known_records.entity_linking import DEEP_COLUMNS, ENTITY_COLUMNS, entity_row
+    from siteloom.operations.entities import link_records
 
     if output is not None:
         check_destination(output)
-    seeds = list(_seeds(shell, sources))
+    records = list(_records(shell, sources))
     names = attribute_names(core)
-    check_core(names, seeds)
-    entities = link(seeds, names)
+    check_core(names, records)
+    result = link_records(records, names)
     if output is not None:
         with open_output(output, ENTITY_COLUMNS) as rows:
-            for number, entity in enumerate(entities, 1):
-                rows.write(flat_for(output, entity_row(number, entity, seeds), DEEP_COLUMNS))
-    _show_summary(shell, entities, seeds)
+            for number, entity in enumerate(result.linked, 1):
+                rows.write(flat_for(output, entity_row(number, entity, records), DEEP_COLUMNS))
+    _show_summary(shell, result)
     if conflicts:
-        _show_conflicts(shell, entities)
+        _show_conflicts(shell, result.linked)
 
 
-def _seeds(shell: Shell, locations: Sequence[str] | None) -> Iterator[Seed]:
-    """The records of files, or else the seeds of the workspace."""
-    found = False
+def _records(shell: Shell, locations: Sequence[str] | None) -> Iterator[Seed]:
+    """The records of files, or else the known records of the workspace."""
+    is_empty = True
     if locations:
-        for location in locations:
-            for seed in _seeds_of(shell, location):
-                found = True
-                yield seed
-        if not found:
+        for seed in (seed for location in locations for seed in _records_of(shell, location)):
+            is_empty = False
+            yield seed
+        if is_empty:
             raise SourceError("There is no record in the sources.")
         return
     with shell.store() as store:
         for seed in store.seeds():
-            found = True
+            is_empty = False
             yield seed
-    if not found:
-        raise UsageError(
-            "The workspace has no seeds: siteloom seeds takes them in, or name files of records."
-        )
+    if is_empty:
+        raise UsageError("The workspace has no seeds: siteloom seeds imports them, or name files of records.")
 
 
-def _seeds_of(shell: Shell, location: str) -> Iterator[Seed]:
-    """The records of a file, with the sites of their pages as sources where they do not tell."""
+def _records_of(shell: Shell, location: str) -> Iterator[Seed]:
+    """The records of a file; the site of its page is the source of a record that names none."""
     from siteloom.core.model import Seed
     from siteloom.core.urls import site_of
 
@@ -102,17 +100,14 @@ def _seeds_of(shell: Shell, location: str) -> Iterator[Seed]:
         yield Seed(seed.values, site_of(seed.url), seed.url, seed.confidence) if is_unnamed else seed
 
 
-def _show_summary(shell: Shell, entities: Sequence[Entity], seeds: Sequence[Seed]) -> None:
-    from siteloom.learning.known_records.entity_linking import attribute_spread, sources_of
-
-    spread = Counter(len(sources_of(entity, seeds)) for entity in entities)
+def _show_summary(shell: Shell, result: LinkEntitiesResult) -> None:
     shell.show(
-        f"{len(seeds):,} records tell of {len(entities):,} entities",
+        f"{result.records:,} records tell of {result.entities:,} entities",
         ("on so many sources", "entities"),
-        sorted(spread.items()),
+        result.spread,
     )
     columns = ("attribute", "entities", "by several sources", "with conflicts")
-    shell.show("Attributes", columns, attribute_spread(entities))
+    shell.show("Attributes", columns, result.attributes)
 
 
 def _show_conflicts(shell: Shell, entities: Sequence[Entity]) -> None:

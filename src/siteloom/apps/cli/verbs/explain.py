@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.apps.cli.source_arguments import WrappersOption
+from siteloom.apps.cli.source_arguments import WrappersOption, verb_context
 from siteloom.apps.cli.terminal import OutputOption, Shell
 from siteloom.core.errors import NoWorkspace, SourceError, UsageError
 from siteloom.core.table_files import Column
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from siteloom.core.model import Page
-    from siteloom.extraction.extractor import Extracted
-    from siteloom.wrappers.matching import MatchCandidate
-    from siteloom.wrappers.named_wrappers import WrapperText
+    from siteloom.operations.context import Context
+    from siteloom.operations.explain import ConsideredWrapper, ExplainedValue, ExplainResult
 
 NAME = "explain"
 
@@ -51,68 +53,72 @@ def run(
     with its confidence, its rule in plain words, and its node. -o writes the wrappers that were considered.
     """
     from siteloom.apps.cli.result_tables import load_wrappers
-    from siteloom.extraction.extractor import Extractor
-    from siteloom.wrappers.matching import Matcher
-    from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
+    from siteloom.operations.explain import ExplainRequest, explain
 
-    texts, found = _wrappers_and_page(shell, page, url, wrapper_texts_of_files(wrapper) if wrapper else None)
-    wrappers = load_wrappers(shell, texts)
-    considered = Matcher(wrappers).explain(found)
-    shell.write(output, _COLUMNS, map(_row, considered))
-    shell.say(f"{found.url}\n\nWrappers considered:")
-    for one in considered:
-        _show_considered(shell, one)
-    _show_extracted(shell, Extractor(wrappers, shell.settings.parse).extract(found))
+    page_of_file = _page_of_file(shell, page, url) if _is_file(page) else None
+    if page_of_file is None:
+        if url is not None:
+            raise UsageError(f"There is no file {page} that could have the URL {url}: check the path.")
+        if "://" not in page:
+            raise SourceError(f"There is no file {page}, and it is no URL either: check it.")
+    wrappers = tuple(load_wrappers(shell, wrapper)) if wrapper else ()
+    with _context(shell, needs_workspace=page_of_file is None, has_wrappers=bool(wrappers)) as context:
+        result = explain(
+            context,
+            ExplainRequest(url=None if page_of_file else page, page=page_of_file, wrappers=wrappers),
+        )
+    shell.write(output, _COLUMNS, map(_row, result.considered))
+    shell.say(f"{result.url}\n\nWrappers considered:")
+    for considered in result.considered:
+        _show_considered(shell, considered)
+    _show_values(shell, result)
 
 
-def _row(one: MatchCandidate) -> dict[str, object]:
+@contextmanager
+def _context(shell: Shell, *, needs_workspace: bool, has_wrappers: bool) -> Iterator[Context]:
+    """The workspace; for a page and wrappers of files there need not be one."""
+    from siteloom.operations.context import source_context
+
+    if has_wrappers and not needs_workspace:
+        with shell.progress() as progress, source_context(shell.settings, (), progress=progress) as context:
+            yield context
+        return
+    try:
+        with verb_context(shell, None) as context:
+            yield context
+    except NoWorkspace as error:
+        if needs_workspace:
+            raise
+        raise UsageError("Give --wrapper FILE: there is no workspace with wrappers.") from error
+
+
+def _row(considered: ConsideredWrapper) -> dict[str, object]:
     return {
-        "rank": one.rank,
-        "wrapper": one.wrapper.name,
-        "version": one.wrapper.version,
-        "url_pattern": one.url_pattern,
-        "mask": one.mask,
-        "mask_pages": one.mask_pages,
-        "accepted": one.is_accepted,
-        "agreement": one.agreement,
-        "verdict": one.verdict,
+        "rank": considered.rank,
+        "wrapper": considered.wrapper,
+        "version": considered.version,
+        "url_pattern": considered.url_pattern,
+        "mask": considered.mask,
+        "mask_pages": considered.mask_pages,
+        "accepted": considered.is_accepted,
+        "agreement": considered.agreement,
+        "verdict": considered.verdict,
     }
 
 
-def _show_considered(shell: Shell, one: MatchCandidate) -> None:
-    shell.say(f"  {one.rank}. {one.wrapper}: {one.verdict}")
-    if one.url_pattern is not None:
-        shell.say(f"     URL pattern {one.url_pattern}")
-    if one.mask is not None:
-        shell.say(f"     mask {one.mask} of {one.mask_pages:,} pages")
-    known = "a known signature" if one.is_accepted else "no known signature"
-    shell.say(f"     {known}; with the nearest, {one.agreement} of 8 bytes agree")
+def _show_considered(shell: Shell, considered: ConsideredWrapper) -> None:
+    name = _with_version(considered.wrapper, considered.version)
+    shell.say(f"  {considered.rank}. {name}: {considered.verdict}")
+    if considered.url_pattern is not None:
+        shell.say(f"     URL pattern {considered.url_pattern}")
+    if considered.mask is not None:
+        shell.say(f"     mask {considered.mask} of {considered.mask_pages:,} pages")
+    known = "a known signature" if considered.is_accepted else "no known signature"
+    shell.say(f"     {known}; with the nearest, {considered.agreement} of 8 bytes agree")
 
 
-def _wrappers_and_page(
-    shell: Shell, page: str, url: str | None, texts: list[WrapperText] | None
-) -> tuple[list[WrapperText], Page]:
-    from siteloom.operations.annotate import find_page
-    from siteloom.operations.stored_wrappers import wrapper_texts_of_store
-
-    if _is_file(page):
-        found = _page_of_file(shell, page, url)
-        if texts is None:
-            try:
-                with shell.store() as store:
-                    texts = wrapper_texts_of_store(store)
-            except NoWorkspace as error:
-                raise UsageError("Give --wrapper FILE: there is no workspace with wrappers.") from error
-        return texts, found
-    if url is not None:
-        raise UsageError(f"There is no file {page} that could have the URL {url}: check the path.")
-    if "://" not in page:
-        raise SourceError(f"There is no file {page}, and it is no URL either: check it.")
-    with shell.store() as store:
-        placed = find_page(store, page)
-        if placed is None:
-            raise SourceError(f"The workspace has no page {page}, and there is no such file: check it.")
-        return texts if texts is not None else wrapper_texts_of_store(store), placed[1]
+def _with_version(name: str, version: int | None) -> str:
+    return name if version is None else f"{name}, version {version}"
 
 
 def _is_file(page: str) -> bool:
@@ -137,25 +143,24 @@ def _page_of_file(shell: Shell, path: str, url: str | None) -> Page:
     return replace(pages[0], url=url) if url is not None else pages[0]
 
 
-def _show_extracted(shell: Shell, found: Extracted) -> None:
-    from siteloom.wrappers.explanation import named_rule_words
-
-    if found.failure is not None:
-        detail = f" ({found.failure.detail})" if found.failure.detail else ""
-        shell.say(f"\nThe page gives no record: {found.failure.reason}{detail}.")
-    if found.wrapper is None:
+def _show_values(shell: Shell, result: ExplainResult) -> None:
+    if result.failure is not None:
+        detail = f" ({result.failure.detail})" if result.failure.detail else ""
+        shell.say(f"\nThe page gives no record: {result.failure.reason}{detail}.")
+    if result.wrapper is None:
         return
-    for number, record in enumerate(found.records, 1):
-        title = f"By {found.wrapper}" + (f", record {number}" if len(found.records) > 1 else "")
-        shell.say(f"\n{title}:")
-        for name in found.wrapper.wrapper.attributes:
-            for text, origin in zip(
-                record.values.get(name, ()), record.provenance.get(name, ()), strict=True
-            ):
-                shell.say(f"  {name}: {text}")
-                words = named_rule_words(found.wrapper.wrapper, origin.rule)
-                shell.say(f"     confidence {origin.confidence:.2f}; {origin.rule}: {words}")
-                shell.say(f"     at {origin.node}")
-            for one in record.withheld.get(name, ()):
-                shell.say(f"  {name}: withheld, {one.reason}: {one.text}")
-                shell.say(f"     at {one.node}")
+    for number in range(1, result.records + 1):
+        record = f", record {number}" if result.records > 1 else ""
+        shell.say(f"\nBy {_with_version(result.wrapper, result.version)}{record}:")
+        for value in result.values:
+            if value.record == number:
+                _show_value(shell, value)
+
+
+def _show_value(shell: Shell, value: ExplainedValue) -> None:
+    if value.confidence is None:
+        shell.say(f"  {value.attribute}: withheld, {value.reason}: {value.text}")
+    else:
+        shell.say(f"  {value.attribute}: {value.text}")
+        shell.say(f"     confidence {value.confidence:.2f}; {value.rule}: {value.rule_words}")
+    shell.say(f"     at {value.node}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,28 +11,21 @@ import typer
 
 from siteloom.apps.cli.result_tables import load_wrappers
 from siteloom.apps.cli.result_tables import named as listed
-from siteloom.apps.cli.source_arguments import SOURCE_HELP, pages_of, write_text
+from siteloom.apps.cli.source_arguments import SOURCE_HELP, verb_context, write_text
 from siteloom.apps.cli.terminal import Shell
 from siteloom.core.errors import NoWorkspace, OutputError, UsageError
 from siteloom.core.remote_files import has_scheme, shown
 from siteloom.core.table_files import STANDARD_OUTPUT, check_place
 from siteloom.core.wording import plural
+from siteloom.wrappers.exports.export_formats import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from siteloom.core.model import Page
-    from siteloom.wrappers.matching import NamedWrapper
-    from siteloom.wrappers.named_wrappers import WrapperText
-    from siteloom.wrappers.wrapper import Wrapper
+    from siteloom.operations.context import Context
+    from siteloom.operations.export import ExportResult
 
 NAME = "export"
-
-_FORMATS = ("xslt", "xpath-json", "scrapy", "web-poet")
-
-# A handful shows what differs between pages and is soon tested; it is chosen among so many.
-_FIXTURES = 5
-_LOOKED_AT = 100
 
 
 def run(
@@ -46,7 +40,7 @@ def run(
     ] = None,
     format: Annotated[  # noqa: A002 - the option's name
         str | None,
-        typer.Option("--format", metavar="NAME", help=f"As what: {', '.join(_FORMATS)}.", show_default=False),
+        typer.Option("--format", metavar="NAME", help=f"As what: {', '.join(FORMATS)}.", show_default=False),
     ] = None,
     wrapper: Annotated[
         str | None,
@@ -72,39 +66,78 @@ def run(
     What is written gives the records that siteloom extract gives, and needs nothing of Siteloom. web-poet
     needs the extra web-poet, and a folder that is empty, new or an earlier export.
     """
-    if format not in _FORMATS:
+    checked = next((known for known in FORMATS if known == format), None)
+    if checked is None:
         wrong = "Say as what" if format is None else f"There is no format {format}"
-        raise UsageError(f"{wrong}: --format is one of {', '.join(_FORMATS)}.")
+        raise UsageError(f"{wrong}: --format is one of {', '.join(FORMATS)}.")
     is_folder = format == "web-poet"
     _check_output(output, is_folder=is_folder)
     if sources and not is_folder:
         raise UsageError("Only --format web-poet takes a SOURCE, for its tests: leave it out.")
-    (named,) = load_wrappers(shell, [_chosen(shell, wrapper)])
-    if is_folder:
-        _write_folder(shell, named, sources, Path(output))
-    else:
-        write_text(output, _text(named, format))
+    from siteloom.operations.export import ExportRequest, export
+
+    is_file = wrapper is not None and (has_scheme(wrapper) or Path(wrapper).is_file())
+    with _context(
+        shell, sources, wrapper, needs_workspace=not is_file or (is_folder and not sources)
+    ) as context:
+        result = export(
+            context,
+            ExportRequest(
+                format=checked,
+                wrapper=None if is_file else wrapper,
+                named_wrapper=load_wrappers(shell, [wrapper])[0] if wrapper is not None and is_file else None,
+                folder=Path(output) if is_folder else None,
+            ),
+        )
+    _show(shell, result, output)
+
+
+def _show(shell: Shell, result: ExportResult, output: str) -> None:
+    name = result.wrapper if result.version is None else f"{result.wrapper}, version {result.version}"
+    if result.module is not None:
+        pages = plural(result.tested_pages, "page")
+        shell.say(f"{name} is in {Path(output) / result.module}.py, with tests of {pages}.")
+        shell.say(f"Run them: cd {Path(output)} && python -m pytest")
+    elif result.text is not None:
+        write_text(output, result.text)
         if output != STANDARD_OUTPUT:
-            shell.say(f"{named} is in {shown(output)}.")
-    if types := _types(named.wrapper):
-        told = listed([f"{name} ({kind})" for name, kind in types.items()])
+            shell.say(f"{name} is in {shown(output)}.")
+    if result.text_attributes:
+        attributes = listed([f"{attribute} ({kind})" for attribute, kind in result.text_attributes.items()])
         shell.say(
-            f"It gives texts as they stand on the page: siteloom withholds those of {told} that it cannot "
-            "read as such, the export does not."
+            f"It gives texts as they stand on the page: siteloom withholds those of {attributes} that it "
+            "cannot read as such, the export does not."
         )
 
 
-def _text(named: NamedWrapper, format: str) -> str:  # noqa: A002 - as above
-    from siteloom.wrappers.exports.scrapy_spider import to_spider
-    from siteloom.wrappers.exports.xpath_json import to_xpath_json
+@contextmanager
+def _context(
+    shell: Shell, sources: list[str] | None, wrapper: str | None, *, needs_workspace: bool
+) -> Iterator[Context]:
+    """The workspace, or sources that are read as a stream."""
+    from siteloom.operations.context import source_context
+    from siteloom.sources.open_sources import open_sources
 
-    match format:
-        case "xslt":
-            return named.wrapper.to_xslt()
-        case "scrapy":
-            return to_spider(named.wrapper, named.name)
-        case _:
-            return to_xpath_json(named.wrapper)
+    if needs_workspace:
+        try:
+            with verb_context(shell, None) as context:
+                opened = open_sources(sources or (), shell.settings.pages)
+                yield replace(context, sources=tuple(opened))
+        except NoWorkspace as error:
+            raise UsageError(_without_workspace(wrapper)) from error
+        return
+    opened = open_sources(sources or (), shell.settings.pages)
+    with shell.progress() as progress, source_context(shell.settings, opened, progress=progress) as context:
+        yield context
+
+
+def _without_workspace(wrapper: str | None) -> str:
+    """What to do where there is no workspace."""
+    if wrapper is None:
+        return "Give --wrapper FILE: there is no workspace with wrappers."
+    if has_scheme(wrapper) or Path(wrapper).is_file():
+        return "The tests of web-poet are made of pages: give some as SOURCE, there is no workspace."
+    return f"There is no file {wrapper}, and no workspace with such a wrapper."
 
 
 def _check_output(output: str, *, is_folder: bool) -> None:
@@ -118,70 +151,3 @@ def _check_output(output: str, *, is_folder: bool) -> None:
         raise OutputError(f"{output} is a folder: give the name of a file.")
     elif output != STANDARD_OUTPUT:
         check_place(output)
-
-
-def _chosen(shell: Shell, wanted: str | None) -> WrapperText:
-    """The wrapper of a file, or of the workspace."""
-    from siteloom.operations.stored_wrappers import wrapper_texts_of_store
-    from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
-
-    if wanted is not None and (has_scheme(wanted) or Path(wanted).is_file()):
-        return wrapper_texts_of_files([wanted])[0]
-    try:
-        with shell.store() as store:
-            known = wrapper_texts_of_store(store)
-    except NoWorkspace as error:
-        if wanted is None:
-            raise UsageError("Give --wrapper FILE: there is no workspace with wrappers.") from error
-        raise UsageError(f"There is no file {wanted}, and no workspace with such a wrapper.") from error
-    found = known if wanted is None else [one for one in known if one.name == wanted]
-    if len(found) == 1:
-        return found[0]
-    names = listed([one.name for one in known])
-    if found:
-        raise UsageError(f"The workspace has several wrappers: choose one with --wrapper, of {names}.")
-    raise UsageError(f"There is no wrapper {wanted}, nor such a file: the workspace has {names}.")
-
-
-def _write_folder(shell: Shell, named: NamedWrapper, sources: list[str] | None, folder: Path) -> None:
-    from siteloom.templates.sampling import sample
-    from siteloom.wrappers.exports.web_poet_page import write_page_object
-
-    pages = list(islice(_pages_for(named, _all_pages(shell, sources)), _LOOKED_AT))
-    fixtures = [pages[number] for number in sample(pages, _FIXTURES)]
-    if not fixtures:
-        raise UsageError(
-            f"No page is for {named}, and web-poet's tests are made of such pages: give some as SOURCE."
-        )
-    made = write_page_object(named.wrapper, named.name, fixtures, folder)
-    shell.say(f"{named} is in {folder / made.module}.py, with tests of {plural(len(fixtures), 'page')}.")
-    shell.say(f"Run them: cd {folder} && python -m pytest")
-
-
-def _all_pages(shell: Shell, sources: list[str] | None) -> Iterator[Page]:
-    if sources:
-        yield from pages_of(shell, sources, "Reading")
-        return
-    try:
-        with shell.store() as store:
-            yield from store.pages()
-    except NoWorkspace as error:
-        raise UsageError(
-            "The tests of web-poet are made of pages: give some as SOURCE, there is no workspace."
-        ) from error
-
-
-def _pages_for(named: NamedWrapper, pages: Iterable[Page]) -> Iterator[Page]:
-    """The pages that a wrapper is for; all of them if it has no footprint."""
-    from siteloom.core.model import Footprint
-    from siteloom.wrappers.matching import Matcher
-
-    matcher = Matcher([named])
-    is_for_all = named.wrapper.footprint == Footprint()
-    return (page for page in pages if is_for_all or matcher.match(page).chosen)
-
-
-def _types(wrapper: Wrapper) -> dict[str, str]:
-    """The attributes whose texts are read as something else, and as what."""
-    found = {name: rules.attribute.type for name, rules in wrapper.attributes.items()}
-    return {name: kind for name, kind in found.items() if kind is not None and kind != "text"}

@@ -1,4 +1,4 @@
-"""`siteloom forget`: sites and pages out of the workspace, with all that came from them."""
+"""`siteloom forget`: erase sites and pages."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from siteloom.apps.cli.result_tables import show_forgotten
+from siteloom.apps.cli.source_arguments import verb_context
 from siteloom.apps.cli.terminal import Shell
 from siteloom.core.errors import UsageError
-from siteloom.core.wording import some_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from siteloom.store.erasure.erasure import ErasureResult
+    from siteloom.operations.forget import ForgetPreview
     from siteloom.store.store import Store
 
 NAME = "forget"
@@ -37,88 +36,44 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show how much of each kind would be removed.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether it is meant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Remove sites or pages, with all that came from them.
+    """Remove sites or pages, with everything derived from them.
 
-    Gone are all versions of the pages, their records in every run, annotations, what is watched, known
-    records, entities and what search knows of them; of a site, its wrappers, too. What was written to files
-    with -o and backups are not touched. This cannot be undone. It is safe to stop it at any time and start
-    again.
+    This removes all versions of the pages, their records in every run, annotations, watched pages, known
+    records, entities and entries of the search index; with a site, its wrappers, too. Files written with -o
+    and backups are not touched. This cannot be undone. It is safe to stop it at any time and start again.
     """
+    from siteloom.operations.forget import ForgetRequest, forget, preview
+
     if bool(names) == expired:
         raise UsageError("Name the sites or URLs to forget, or give --expired, and not both.")
-    retention = shell.settings.retention
-    if expired and not (retention.days or retention.versions):
-        raise UsageError(
-            "Everything is kept for ever: set days or versions under [retention] in siteloom.toml first."
-        )
-    with shell.store() as store:
+    request = ForgetRequest(names=tuple(names or ()), expired=expired)
+    with verb_context(shell, None) as context:
         if dry_run:
-            _show(shell, "What would be removed", _would_forget(shell, store, names))
+            show_forgotten(shell, "What would be removed", preview(context, request), is_done=False)
             return
         if not yes:
-            _ask(shell, store, names)
-        with shell.counting("Forgetting") as count:
-            done = 0
-
-            def report(now: int, _total: int | None, _message: str) -> None:
-                nonlocal done
-                count(now - done)
-                done = now
-
-            forgotten = _forget(shell, store, names, report)
-        _show(shell, "Removed", forgotten)
-        _tell_to_learn(shell, forgotten)
+            _confirm(shell, preview(context, request))
+        result = forget(context, request)
+    show_forgotten(shell, "Removed", result)
 
 
 def forget_what_expired(shell: Shell, store: Store) -> None:
-    """Remove what was kept for long enough, if there is an end to that, and tell of it.
+    """Remove what has expired after the work of a verb that does this itself, and show what it was."""
+    from siteloom.operations.context import Context
+    from siteloom.operations.forget import apply_retention
 
-    To be called when the work of a verb is done, which counts whatever becomes of this.
-    """
-    from siteloom.store.erasure.erasure import forget_after_work
-
-    forgotten, hindrance = forget_after_work(store, shell.settings.retention)
-    if hindrance:
-        shell.warn(hindrance)
-    if forgotten.counts:
-        _show(shell, "Removed, as the settings of retention say", forgotten)
-        _tell_to_learn(shell, forgotten)
+    result, problem = apply_retention(Context(store=store, settings=shell.settings))
+    if problem:
+        shell.warn(problem)
+    if result.counts:
+        show_forgotten(shell, "Removed, as the settings of retention say", result)
 
 
-def _would_forget(shell: Shell, store: Store, names: Sequence[str] | None) -> ErasureResult:
-    from siteloom.store.erasure.erasure import would_forget, would_forget_expired
-
-    return would_forget(store, names) if names else would_forget_expired(store, shell.settings.retention)
-
-
-def _forget(
-    shell: Shell, store: Store, names: Sequence[str] | None, report: Callable[[int, int | None, str], object]
-) -> ErasureResult:
-    from siteloom.store.erasure.erasure import forget, forget_expired
-
-    return forget(store, names, report) if names else forget_expired(store, shell.settings.retention, report)
-
-
-def _ask(shell: Shell, store: Store, names: Sequence[str] | None) -> None:
+def _confirm(shell: Shell, would: ForgetPreview) -> None:
     """Have a person at a terminal look at what would be removed; without one, --yes is needed."""
     if not sys.stdin.isatty():
         raise UsageError("This cannot be undone: give --yes, or look first with --dry-run.")
-    _show(shell, "What will be removed", _would_forget(shell, store, names))
+    show_forgotten(shell, "What will be removed", would, is_done=False)
     typer.confirm("Forget all this? It cannot be undone.", abort=True, err=True)
-
-
-def _show(shell: Shell, title: str, forgotten: ErasureResult) -> None:
-    if forgotten.counts:
-        shell.show(title, ("", "count"), list(forgotten.counts.items()))
-    else:
-        shell.say(f"{title}: nothing.")
-
-
-def _tell_to_learn(shell: Shell, forgotten: ErasureResult) -> None:
-    if forgotten.to_relearn:
-        shell.say(
-            "Words of these pages may still be in rules that were learned from them: learn "
-            f"{some_names(forgotten.to_relearn)} again, or forget the site."
-        )

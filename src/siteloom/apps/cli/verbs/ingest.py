@@ -1,4 +1,4 @@
-"""`siteloom ingest`: pages into the workspace."""
+"""`siteloom ingest`: import pages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from siteloom.apps.cli.result_tables import FailuresOption, SiteOption, tell_ingested
-from siteloom.apps.cli.source_arguments import SOURCE_HELP, no_page_read
+from siteloom.apps.cli.result_tables import FailuresOption, SiteOption, show_imported, write_failures
+from siteloom.apps.cli.source_arguments import SOURCE_HELP, no_page_read, verb_context
 from siteloom.apps.cli.terminal import Shell
-from siteloom.apps.cli.verbs.forget import forget_what_expired
 
 NAME = "ingest"
 
@@ -29,32 +28,32 @@ def run(
     ] = False,
     failures: FailuresOption = None,
 ) -> None:
-    """Read pages into the workspace.
+    """Import pages into the workspace.
 
-    The workspace is made if it is not there. Reading the same pages again changes nothing; a page whose
-    content has changed gets a new version. It is safe to stop this at any time and start again.
-    -j N compresses so many blocks of pages at once.
+    The workspace is created if it does not exist. Importing the same pages again changes nothing; a page
+    whose content has changed gets a new version, and if it is watched, it is compared with the one before.
+    It is safe to stop this at any time and start again. -j N compresses N blocks of pages at once.
     """
-    from siteloom.core.model import Page
+    from siteloom.core.errors import NoPageImported
     from siteloom.core.remote_files import shown
     from siteloom.core.table_files import check_destination
-    from siteloom.operations.ingest import ingest
+    from siteloom.operations.ingest import IngestRequest, ingest
     from siteloom.sources.open_sources import open_sources
 
     if failures:
         check_destination(failures)
-    opened = open_sources(sources, shell.settings.pages, with_resources=resources)
-    with shell.store(create=True) as store:
-        with shell.counting("Reading") as count:
-            report = ingest(
-                store,
-                opened,
-                site=site,
-                jobs=shell.settings.run.jobs,
-                names=[shown(source) for source in sources],
-                on_item=lambda item: count(1) if isinstance(item, Page) else None,
-            )
-        tell_ingested(shell, store, report, failures)
-        forget_what_expired(shell, store)
-    if report.kept == 0:
-        raise no_page_read(failed=bool(report.failures), skipped=sum(report.skipped.values()))
+    request = IngestRequest(
+        sources=tuple(open_sources(sources, shell.settings.pages, with_resources=resources)),
+        names=tuple(shown(source) for source in sources),
+        site=site,
+    )
+    is_empty = False
+    with verb_context(shell, None, create=True) as context:
+        try:
+            result = ingest(context, request)
+        except NoPageImported as error:
+            result, is_empty = error.result, True
+        write_failures(shell, failures, context.store.failures(result.run))
+    show_imported(shell, result, f"Ingested into {context.store.folder}")
+    if is_empty:
+        raise no_page_read(failed=bool(result.failures), skipped=sum(result.skipped.values()))

@@ -7,21 +7,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.apps.cli.result_tables import say_wrapped
-from siteloom.apps.cli.source_arguments import SourcesArgument, check_text_file, stored_pages, write_text
+from siteloom.apps.cli.source_arguments import (
+    SourcesArgument,
+    check_text_file,
+    say_unread,
+    verb_context,
+    write_text,
+)
 from siteloom.apps.cli.terminal import Shell
-from siteloom.core.errors import ExampleError, UsageError
+from siteloom.core.errors import UsageError
 from siteloom.core.remote_files import shown
 from siteloom.core.table_files import STANDARD_OUTPUT
+from siteloom.core.wording import plural
 from siteloom.sources.example_files import SchemaOption, read_examples, read_schema
 
 if TYPE_CHECKING:
-    from siteloom.core.model import Example
     from siteloom.learning.annotation.embedded_examples import SelfAnnotated
-    from siteloom.learning.induction.learning_session import Method, Schema
+    from siteloom.learning.induction.learning_session import Method
     from siteloom.learning.induction.wrapper_assembly import Learned
-    from siteloom.operations.annotate import AnnotatedTemplate
-    from siteloom.operations.learn import NewWrapper
-    from siteloom.store.store import Store
+    from siteloom.operations.learn import LearnedWrapper, LearnResult
+    from siteloom.operations.watch import WatchedWrapper
 
 NAME = "learn"
 
@@ -65,123 +70,56 @@ def run(
 
     With a SOURCE, one wrapper is learned from --examples or --from-embedded and written to -o, and nothing is
     kept. Without, the examples are kept in the workspace as annotations beside those it has, and a wrapper is
-    learned for each template; one that changed is kept as a new version, and its pages to watch are chosen
-    anew if it is watched. A wrapper that was repaired stays in force as long as no example is of its new
-    layout.
+    learned for each template. One that changed is kept as a new version, and some of its pages are watched
+    for changes from then on. Attributes without an example are found as before. A wrapper that was repaired
+    stays in force as long as no example is of its new layout.
     """
     if from_embedded and examples is not None:
         raise UsageError("Give --examples or --from-embedded, but not both.")
-    known = read_schema(schema)
+    declared = read_schema(schema)
     chosen = _checked_method(method)
     if output is not None:
         check_text_file(output, "A wrapper is", ".json")
-    if not sources:
-        if from_embedded:
-            _learn_workspace_from_embedded(shell, known, cluster, chosen, output)
-        else:
-            _learn_workspace(shell, examples, known, cluster, chosen, output)
-        return
-    if (examples is None and not from_embedded) or output is None:
+    if sources and ((examples is None and not from_embedded) or output is None):
         raise UsageError(
             "With a SOURCE, learn needs --examples FILE or --from-embedded, and -o FILE for the wrapper."
         )
-    if cluster is not None:
+    if sources and cluster is not None:
         raise UsageError("Give a SOURCE or --cluster, but not both.")
-    from siteloom.operations.annotate import placed_example
-    from siteloom.operations.learn import learn_together
+    from siteloom.operations.learn import LearnRequest, learn
 
-    lines = [] if examples is None else read_examples(examples)
-    with stored_pages(shell, sources) as store:
-        known_pages = (
-            _self_annotated(shell, store)
-            if from_embedded
-            else [placed_example(store, line)[1] for line in lines]
-        )
-        learned = learn_together(store, known_pages, known, chosen, limits=shell.settings.parse)
-    write_text(output, learned.wrapper.to_json())
-    show_learned(shell, learned)
-    if output != STANDARD_OUTPUT:
-        shell.say(f"The wrapper is in {shown(output)}.")
-
-
-def _learn_workspace(
-    shell: Shell,
-    examples: str | None,
-    known: Schema,
-    cluster: str | None,
-    method: Method,
-    output: str | None,
-) -> None:
-    from siteloom.operations.annotate import annotated_templates
-
-    with shell.store() as store:
-        if examples is not None:
-            _annotate(shell, store, examples)
-        templates = annotated_templates(store, cluster)
-        _check_templates(templates, known, output)
-        for template in templates:
-            _learn_template(shell, store, template, known, method, output)
-
-
-def _learn_workspace_from_embedded(
-    shell: Shell, known: Schema, cluster: str | None, method: Method, output: str | None
-) -> None:
-    from siteloom.operations.annotate import AnnotatedTemplate, self_annotated_templates
-
-    with shell.store() as store:
-        with shell.counting("reading pages") as advance:
-            limits = shell.settings.parse
-            kinds = self_annotated_templates(store, cluster, lambda _: advance(1), limits)
-        templates = []
-        for kind in kinds:
-            if kind.found is not None:
-                examples = kind.found.examples
-                templates.append(AnnotatedTemplate(kind.site, kind.clusters, examples, kind.addresses))
-            else:
-                say_wrapped(shell, f"{', '.join(found.id for found in kind.clusters)}: {kind.why_not}")
-        if not templates:
-            raise ExampleError("Nothing can be learned from embedded data, as is said above.")
-        _check_templates(templates, known, output)
-        for template, found in zip(templates, (kind.found for kind in kinds if kind.found), strict=True):
-            _show_findings(shell, found)
-            _learn_template(shell, store, template, known, method, output)
-
-
-def _check_templates(templates: list[AnnotatedTemplate], known: Schema, output: str | None) -> None:
-    if output is not None and len(templates) > 1:
-        names = ", ".join(template.name for template in templates)
-        raise UsageError(
-            f"There are {len(templates)} wrappers to learn: choose one for -o with --cluster ({names})."
-        )
-    if unknown := set(known or {}).difference(*(template.attributes for template in templates)):
-        raise UsageError(f"The schema tells of {min(unknown)}, which no example has: check its name.")
-
-
-def _learn_template(
-    shell: Shell,
-    store: Store,
-    template: AnnotatedTemplate,
-    known: Schema,
-    method: Method,
-    output: str | None,
-) -> None:
-    from siteloom.operations.learn import learn_template
-
-    new = learn_template(store, template, known, method, limits=shell.settings.parse)
-    _show_new(shell, store, template, new)
+    request = LearnRequest(
+        cluster=cluster,
+        examples=() if examples is None else tuple(read_examples(examples)),
+        from_embedded=from_embedded,
+        method=chosen,
+        schema=declared,
+        is_single=output is not None,
+    )
+    with verb_context(shell, sources) as context:
+        say_unread(shell, context.unread)
+        result = learn(context, request)
+    _show(shell, result, is_stored=not sources)
     if output is not None:
-        write_text(output, store.wrapper(new.name).text)
-        shell.say(f"The wrapper is in {shown(output)}, too.")
+        (wrapper,) = result.wrappers
+        write_text(output, wrapper.wrapper.to_json())
+        if output != STANDARD_OUTPUT or not sources:
+            shell.say(f"The wrapper is in {shown(output)}{'' if sources else ', too'}.")
 
 
-def _self_annotated(shell: Shell, store: Store) -> list[Example]:
-    """The examples that the pages of a source give by themselves, of the type that most carry."""
-    from siteloom.learning.annotation.embedded_examples import self_annotated
-
-    with shell.counting("reading pages") as advance:
-        found = self_annotated(store.pages(), lambda _: advance(1), shell.settings.parse)
-    _show_findings(shell, found)
-    return found.examples
+def _show(shell: Shell, result: LearnResult, *, is_stored: bool) -> None:
+    if result.annotated:
+        shell.say(f"{plural(result.annotated, 'example is', 'examples are')} kept in the workspace.")
+    for template in result.skipped:
+        say_wrapped(shell, f"{', '.join(template.clusters)}: {template.reason}")
+    watched = {watch.wrapper: watch for watch in result.watched}
+    for wrapper in result.wrappers:
+        if wrapper.embedded is not None:
+            _show_findings(shell, wrapper.embedded)
+        if is_stored:
+            show_wrapper(shell, wrapper, watched.get(wrapper.name))
+        elif wrapper.learned is not None:
+            show_learned(shell, wrapper.learned)
 
 
 def _show_findings(shell: Shell, found: SelfAnnotated) -> None:
@@ -204,43 +142,43 @@ def _show_findings(shell: Shell, found: SelfAnnotated) -> None:
         say_wrapped(shell, f"Pages of other types were left aside: {others}.")
 
 
-def _show_new(shell: Shell, store: Store, template: AnnotatedTemplate, new: NewWrapper) -> None:
-    """Say what came of a template."""
-    if new.learned is None:
+def show_wrapper(shell: Shell, wrapper: LearnedWrapper, watched: WatchedWrapper | None) -> None:
+    """Print what was learned of a template, and what is different from the version before."""
+    if wrapper.learned is None:
         shell.say("")
         say_wrapped(
             shell,
-            f"{new.name}: version {new.version} stays in force, for all examples are of a layout that its "
-            "pages had before: annotate some as they are now to learn from them.",
+            f"{wrapper.name}: version {wrapper.version} stays in force, for all examples are of a layout "
+            "that its pages had before: annotate some as they are now to learn from them.",
         )
         return
-    clusters = ", ".join(found.id for found in template.clusters) or "pages in no cluster"
-    shell.say(f"\n{new.name}, version {new.version}, for {clusters}")
-    show_learned(shell, new.learned)
-    say_replaced(shell, store, new)
+    clusters = ", ".join(wrapper.clusters) or "pages in no cluster"
+    shell.say(f"\n{wrapper.name}, version {wrapper.version}, for {clusters}")
+    show_learned(shell, wrapper.learned)
+    show_replaced(shell, wrapper, watched)
 
 
-def say_replaced(shell: Shell, store: Store, new: NewWrapper) -> None:
-    """Say which attributes only the version before has; if that is watched, the new one is from now on."""
-    from siteloom.operations.watch import watch_again
-
-    if new.lost:
+def show_replaced(shell: Shell, wrapper: LearnedWrapper, watched: WatchedWrapper | None) -> None:
+    """Say which attributes keep their rules, which only the version before has, and what is watched now."""
+    if wrapper.unchanged_attributes:
+        names = ", ".join(wrapper.unchanged_attributes)
+        say_wrapped(shell, f"No example tells of {names}: found as before.", hanging=0)
+    if wrapper.lost_attributes:
         say_wrapped(
             shell,
-            f"No example tells of {', '.join(new.lost)}, which the version before finds: "
-            f"siteloom rollback {new.name} brings it back.",
+            f"No example tells of {', '.join(wrapper.lost_attributes)}, which the version before finds: "
+            f"siteloom rollback {wrapper.name} brings it back.",
             hanging=0,
         )
-    if (again := watch_again(store, new.name)) is not None:
-        what = "were chosen anew" if again.watch else f"could not be chosen anew: {again.reason}"
-        say_wrapped(shell, f"The pages by which its changes are noticed {what.rstrip('.')}.", hanging=0)
-
-
-def _annotate(shell: Shell, store: Store, file: str) -> None:
-    from siteloom.operations.annotate import annotate
-
-    count = annotate(store, read_examples(file), limits=shell.settings.parse)
-    shell.say(f"{count:,} {'example is' if count == 1 else 'examples are'} kept in the workspace.")
+    if watched is None:
+        return
+    if watched.watched_pages:
+        pages = plural(watched.watched_pages, "page is", "pages are")
+        say_wrapped(shell, f"{pages} watched for changes: siteloom monitor compares them.", hanging=0)
+    else:
+        say_wrapped(shell, f"No page can be watched for changes: {watched.reason.rstrip('.')}.", hanging=0)
+    if watched.warning:
+        shell.warn(watched.warning)
 
 
 def show_learned(shell: Shell, learned: Learned) -> None:
@@ -264,7 +202,9 @@ def show_rules(shell: Shell, learned: Learned) -> None:
 
     rows = []
     for name, rules in learned.wrapper.attributes.items():
-        told = learned.report.attributes[name]
+        told = learned.report.attributes.get(name)
+        if told is None:  # it keeps the rules that it has
+            continue
         known = rules.attribute
         rows.append(
             (
@@ -279,7 +219,8 @@ def show_rules(shell: Shell, learned: Learned) -> None:
         )
     columns = ("attribute", "type", "values", "mandatory", "rules", "examples matched", "pages filled")
     shell.show("Learned", columns, rows)
-    for name, rules in learned.wrapper.attributes.items():
+    for name in learned.report.attributes:
+        rules = learned.wrapper.attributes[name]
         multi = bool(rules.attribute.multi)
         first = rule_words(rules.rules[0], multi=multi) if rules.rules else "no rule was found"
         say_wrapped(shell, f"{name}: {first}")

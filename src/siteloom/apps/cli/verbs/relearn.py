@@ -217,9 +217,8 @@ def _state_words(one: Mended, *, dry_run: bool) -> str:
 def _relearn_sources(shell: Shell, sources: list[str], file: str, records: str) -> Found:
     from siteloom.maintenance.repair_result import relearned_row
     from siteloom.maintenance.wrapper_repair import relearn
-    from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
 
-    old, *others = load_wrappers(shell, wrapper_texts_of_files([file]))
+    old, *others = load_wrappers(shell, [file])
     if others:
         raise UsageError(f"{file} has wrappers of several sites: relearn mends that of one file.")
     known = read_records(records)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from siteloom.apps.cli.source_arguments import SourcesArgument, no_page_read, say_unread, stored_pages
+from siteloom.apps.cli.source_arguments import SourcesArgument, no_page_read, say_unread, verb_context
 from siteloom.apps.cli.terminal import OutputOption, Shell
 from siteloom.core.errors import StoreBusy, UsageError
 from siteloom.core.table_files import Column, check_destination, flat_for
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from siteloom.extraction.search_query import Highlighted, Hit
-    from siteloom.operations.search import IndexUpdate, Search
-    from siteloom.store.store import Store
+    from siteloom.operations.context import Context
+    from siteloom.operations.search import SearchRequest, UpdateIndexResult
 
 NAME = "search"
 
@@ -74,7 +74,7 @@ def run(
     new in the workspace is indexed first; with a SOURCE, only that is searched.
     """
     from siteloom.extraction.search_query import parse_query
-    from siteloom.operations.search import Search, check_search, search_store
+    from siteloom.operations.search import SearchRequest, check_search, search
 
     parse_query(query)
     if within is not None and within not in _KINDS:
@@ -83,16 +83,20 @@ def run(
         raise UsageError(f"--limit must be from 1 to {_MOST_HITS:,}.")
     if output is not None:
         check_destination(output)
-    search = Search(query, site, cluster, attribute, None if within is None else _KINDS[within])
+    kind = None if within is None else _KINDS[within]
+    request = SearchRequest(
+        text=query, site=site, cluster=cluster, attribute=attribute, kind=kind, count=limit
+    )
     if sources:
-        _check_for_pages_only(search)
-    with stored_pages(shell, sources) as store:
-        counts = store.runs(1)[0].counts if sources else {}
-        check_search(store, search)
-        update = _update(shell, store)
-        if sources and not update.added_pages:
-            raise no_page_read(failed=bool(counts["failed"] or update.failures), skipped=counts["skipped"])
-        result = search_store(store, search, limit)
+        _check_for_pages_only(request)
+    with verb_context(shell, sources) as context:
+        check_search(context.store, request)
+        update = _update(shell, context)
+        if sources:
+            say_unread(shell, context.unread)
+            if not update.added_pages:
+                raise no_page_read(failed=bool(context.unread or update.failures), skipped=context.skipped)
+        result = search(context, request)
     if not result.hits:
         shell.say("Nothing was found.")
     elif not result.has_all_words:
@@ -104,27 +108,27 @@ def run(
             _show(shell, number, hit)
 
 
-def _check_for_pages_only(search: Search) -> None:
-    if search.cluster is not None:
+def _check_for_pages_only(request: SearchRequest) -> None:
+    if request.cluster is not None:
         raise UsageError("A SOURCE has no clusters: leave out --cluster, or search the workspace.")
-    if search.attribute is not None or search.kind == "record":
-        option = "--in records" if search.attribute is None else "--attribute"
+    if request.attribute is not None or request.kind == "record":
+        option = "--in records" if request.attribute is None else "--attribute"
         raise UsageError(f"A SOURCE has pages and no records: leave out {option}, or search the workspace.")
 
 
-def _update(shell: Shell, store: Store) -> IndexUpdate:
-    from siteloom.operations.search import IndexUpdate, update_index
+def _update(shell: Shell, context: Context) -> UpdateIndexResult:
+    from siteloom.operations.search import UpdateIndexResult, update_index
 
+    store = context.store
     if not os.access(store.folder, os.W_OK):
         if not store.search_index.is_current():
             shell.say("This workspace may only be read: what is new there is not searched yet.")
-        return IndexUpdate()
+        return UpdateIndexResult()
     try:
-        with shell.counting("Looking at") as count:
-            update = update_index(store, limits=shell.settings.parse, on_page=count)
+        update = update_index(context)
     except StoreBusy:
         shell.say("Another process is writing to this workspace: what is new there is not searched yet.")
-        return IndexUpdate()
+        return UpdateIndexResult()
     say_unread(shell, update.failures)
     added = f"{plural(update.added_pages, 'page')} and {plural(update.added_records, 'record')}"
     outdated = update.removed_pages + update.removed_records

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from siteloom.apps.cli.seed_arguments import RenameOption, SeveralOption, pairs
+from siteloom.apps.cli.source_arguments import verb_context
 from siteloom.apps.cli.terminal import OutputOption, Shell
-from siteloom.core.errors import SourceError, UsageError
+from siteloom.core.errors import UsageError
 from siteloom.core.table_files import Column, check_destination
-from siteloom.core.wording import percent, some_names
+from siteloom.core.wording import percent
 from siteloom.sources.rows_to_seeds import CONFIDENCE_KEY, SOURCE_KEY, URL_KEY, read_seeds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from siteloom.core.model import Seed
-    from siteloom.operations.seeds import Imported, SeedOrder
+    from siteloom.operations.seeds import ImportSeedsResult
     from siteloom.store.queries.seeds import SeedSource
     from siteloom.store.store import Store
 
@@ -76,79 +75,73 @@ def run(
     """
     if output is not None:
         check_destination(output)
-    from siteloom.operations.seeds import SeedOrder
-
-    wanted = SeedOrder(
-        tuple(locations or ()),
-        from_site,
-        from_embedded,
-        source or "",
-        pairs("--several", several),
-        pairs("--rename", rename),
+    from siteloom.operations.seeds import (
+        ImportSeedsRequest,
+        NothingImported,
+        RemoveSeedsRequest,
+        import_seeds,
+        remove_seeds,
     )
-    if withdraw is not None and (wanted.is_import or source):
+
+    request = ImportSeedsRequest(
+        locations=tuple(locations or ()),
+        site=from_site,
+        embedded=from_embedded,
+        source=source or "",
+        several=pairs("--several", several),
+        renamed=pairs("--rename", rename),
+    )
+    is_import = bool(locations or from_site or from_embedded)
+    if withdraw is not None and (is_import or source):
         raise UsageError("--withdraw takes nothing else: give it alone.")
-    if not wanted.is_import and (several or rename):
+    if not is_import and (several or rename):
         raise UsageError("--several and --rename are for records that are read: name a file of them.")
-    for location in wanted.locations:
+    for location in request.locations:
         read_seeds(location)  # what is wrong with it is told before anything is kept
-    has_files = bool(wanted.locations) or (from_embedded is not None and Path(from_embedded).exists())
-    with shell.store(create=has_files) as store:
-        if wanted.is_import:
-            _import(shell, store, wanted)
+    has_files = bool(locations) or (from_embedded is not None and Path(from_embedded).exists())
+    with verb_context(shell, None, create=has_files) as context:
+        if is_import:
+            try:
+                _show_counts(shell, context.store, import_seeds(context, request))
+            except NothingImported as error:
+                _show_counts(shell, context.store, error.result)
+                raise
         if withdraw is not None:
-            _withdraw(shell, store, withdraw)
-        if output is not None or not (wanted.is_import or withdraw):
-            _show(shell, store, None if wanted.is_import else source, output)
+            removed = remove_seeds(context, RemoveSeedsRequest(source=withdraw)).removed
+            shell.say(f"{removed:,} records of {withdraw} were removed.")
+        if output is not None or not (is_import or withdraw):
+            _show(shell, context.store, None if is_import else source, output)
 
 
-def _import(shell: Shell, store: Store, wanted: SeedOrder) -> None:
-    from siteloom.operations.seeds import import_seeds
-
-    with shell.counting("Reading", "record") as count:
-        found = import_seeds(
-            store, wanted, shell.settings.pages, lambda: count(1), limits=shell.settings.parse
-        )
-    _tell(shell, store, found)
-    if found.why_none:
-        raise SourceError(found.why_none)
-
-
-def _tell(shell: Shell, store: Store, found: Imported) -> None:
+def _show_counts(shell: Shell, store: Store, result: ImportSeedsResult) -> None:
     shell.show(
         f"Known records in {store.folder}",
         ("", "count"),
         [
-            *found.counts._asdict().items(),
-            *((f"failed: {reason}", count) for reason, count in found.failed.items()),
-            *((f"skipped: {reason}", count) for reason, count in found.skipped.items()),
+            ("added", result.added),
+            ("unchanged", result.unchanged),
+            ("removed", result.removed),
+            *((f"failed: {reason}", count) for reason, count in result.failures.items()),
+            *((f"skipped: {reason}", count) for reason, count in result.skipped.items()),
         ],
     )
-    if found.failed:
-        shown = islice(store.failures(found.run_id), _FAILURES_SHOWN)
-        shell.show(
-            "What failed first", ("where", "reason", "detail"), [(f.url, f.reason, f.detail) for f in shown]
-        )
-
-
-def _withdraw(shell: Shell, store: Store, source: str) -> None:
-    with store.recording(NAME, {"withdraw": source}) as run:
-        count = run.counts["removed"] = store.withdraw_seeds(source)
-    if not count:
-        raise _unknown_source(source, store.seed_sources())
-    shell.say(f"{count:,} records of {source} were removed.")
+    if result.failures and result.run is not None:
+        first = islice(store.failures(result.run), _FAILURES_SHOWN)
+        rows = [(failure.url, failure.reason, failure.detail) for failure in first]
+        shell.show("What failed first", ("where", "reason", "detail"), rows)
 
 
 def _show(shell: Shell, store: Store, source: str | None, output: str | None) -> None:
     """Show the sources and write the records of all or of one."""
-    found = store.seed_sources()
+    from siteloom.operations.seeds import unknown_source
+
+    sources = store.seed_sources()
     if source is not None:
-        of_source = [one for one in found if one.source == source]
-        if not of_source:
-            raise _unknown_source(source, found)
-        found = of_source
+        sources = [one for one in sources if one.source == source]
+        if not sources:
+            raise unknown_source(source, store)
     if output is not None:
-        attributes = dict.fromkeys(name for one in found for name in one.attributes)
+        attributes = dict.fromkeys(name for one in sources for name in one.attributes)
         columns = (
             Column(SOURCE_KEY),
             Column(URL_KEY),
@@ -157,9 +150,9 @@ def _show(shell: Shell, store: Store, source: str | None, output: str | None) ->
         )
         seeds = store.seeds(None if source is None else [source])
         shell.write(output, columns, map(_row, seeds))
-    if found:
+    if sources:
         columns_shown = ("source", "records", "attributes", "confidence", "last added")
-        shell.show("Known records", columns_shown, map(_summary, found))
+        shell.show("Known records", columns_shown, map(_summary, sources))
     else:
         shell.say("There are no known records yet: name a file of them.")
 
@@ -173,8 +166,3 @@ def _summary(one: SeedSource) -> tuple[object, ...]:
     shown = filled if len(filled) <= _ATTRIBUTES_SHOWN else [*filled[:_ATTRIBUTES_SHOWN], "..."]
     added = f"{one.added_at:%Y-%m-%d %H:%M}"
     return one.source, one.records, "\n".join(shown), percent(one.confidence), added
-
-
-def _unknown_source(source: str, known: Sequence[SeedSource]) -> UsageError:
-    names = some_names([one.source for one in known]) or "none yet"
-    return UsageError(f"There are no known records of {source}: there are those of {names}.")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from siteloom.apps.cli.source_arguments import verb_context
 from siteloom.apps.cli.terminal import OutputOption, Shell
 from siteloom.core.table_files import Column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from siteloom.operations.status import SiteStatus
     from siteloom.store.queries.sites import Site
 
 NAME = "status"
@@ -23,30 +25,39 @@ _COLUMNS = (
     Column("annotated", "integer"),
     Column("wrappers", "integer"),
 )
-_RUNS_SHOWN = 5
 
 
 def run(shell: Shell, output: OutputOption = None) -> None:
     """Show the sites in the workspace and the latest runs."""
-    with shell.store() as store:
-        sites = store.sites()
-        shell.write(output, _COLUMNS, ({"site": site.name, **site._asdict()} for site in sites))
-        if output is None and not sites:
-            shell.say(f"The workspace at {store.folder} is empty. Next: siteloom ingest FOLDER_OR_FILE")
-        elif output is None:
-            show_sites(shell, sites)
-            runs = (
-                (str(r.id), r.verb, f"{r.started_at:%Y-%m-%d %H:%M:%S}", r.status, _in_words(r.counts))
-                for r in store.runs(_RUNS_SHOWN)
-            )
-            shell.show("Latest runs", ("run", "verb", "started", "status", "result"), runs)
+    from siteloom.operations.status import status
+
+    with verb_context(shell, None) as context:
+        result = status(context)
+    if output is not None:
+        names = [column.name for column in _COLUMNS]
+        shell.write(
+            output, _COLUMNS, ({name: getattr(site, name) for name in names} for site in result.sites)
+        )
+    elif not result.sites:
+        shell.say(f"The workspace at {context.store.folder} is empty. Next: siteloom ingest FOLDER_OR_FILE")
+    else:
+        _show_sites(shell, ((site.site, site) for site in result.sites))
+        runs = (
+            (str(run.id), run.verb, f"{run.started_at:%Y-%m-%d %H:%M:%S}", run.status, _in_words(run.counts))
+            for run in result.runs
+        )
+        shell.show("Latest runs", ("run", "verb", "started", "status", "result"), runs)
 
 
 def show_sites(shell: Shell, sites: Iterable[Site]) -> None:
     """Print a table of sites."""
+    _show_sites(shell, ((site.name, site) for site in sites))
+
+
+def _show_sites(shell: Shell, sites: Iterable[tuple[str, Site | SiteStatus]]) -> None:
     rows = (
         (
-            site.name,
+            name,
             site.pages,
             site.versions,
             site.bytes / 1e6,
@@ -54,11 +65,11 @@ def show_sites(shell: Shell, sites: Iterable[Site]) -> None:
             site.annotated,
             site.wrappers,
         )
-        for site in sites
+        for name, site in sites
     )
     header = ("site", "pages", "versions", "MB", "times smaller packed", "annotated", "wrappers")
     shell.show("Sites", header, rows)
 
 
-def _in_words(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
+def _in_words(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items() if count)

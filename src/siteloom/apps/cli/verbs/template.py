@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from siteloom.apps.cli.source_arguments import MethodOption, SourcesArgument, stored_clusters, stored_pages
+from siteloom.apps.cli.source_arguments import MethodOption, SourcesArgument, say_unread, verb_context
 from siteloom.apps.cli.terminal import OutputOption, Shell
 from siteloom.core.errors import UsageError
 from siteloom.core.table_files import Column
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 
     from rich.tree import Tree
 
-    from siteloom.core.model import Cluster, Page
-    from siteloom.html.parser import Element
+    from siteloom.operations.cluster import ClusterTemplate
 
 NAME = "template"
 
@@ -58,78 +58,58 @@ def run(
     siteloom cluster found last in the workspace; --method is for a SOURCE. Up to a hundred pages of a cluster
     are looked at.
     """
-    from siteloom.operations.cluster import cluster_pages, cluster_store
-    from siteloom.templates.clustering.methods import checked_method
+    from siteloom.operations.cluster import TemplateRequest, template
 
-    with stored_pages(shell, sources) as store:
-        if paths and tags:
-            raise UsageError("Ask for --paths or for --tags, not for both at once.")
-        if sources:
-            clustering, _ = cluster_store(store, checked_method(method), limits=shell.settings.parse)
-            if not clustering.clusters:
-                raise UsageError("No two of these pages were made alike: there is no template to show.")
-        chosen, pages = stored_clusters(store, cluster)
-        shown = ((found, cluster_pages(store, found, pages)) for found in chosen)
-        if paths:
-            shell.write_or_show(output, "Paths", _PATH_COLUMNS, _path_rows(shell, shown))
-        elif tags:
-            shell.write_or_show(output, "Tags", _TAG_COLUMNS, _tag_rows(shell, shown))
-        elif output is not None:
-            shell.write(output, _TEMPLATE_COLUMNS, _template_rows(chosen))
-        else:
-            for found in chosen:
-                shell.say("")
-                shell.draw(_tree(found))
+    if paths and tags:
+        raise UsageError("Ask for --paths or for --tags, not for both at once.")
+    with verb_context(shell, sources) as context:
+        say_unread(shell, context.unread)
+        request = TemplateRequest(cluster=cluster, method=method, with_paths=paths, with_tags=tags)
+        templates = template(context, request).templates
+    if paths:
+        shell.write_or_show(output, "Paths", _PATH_COLUMNS, _path_rows(templates))
+    elif tags:
+        shell.write_or_show(output, "Tags", _TAG_COLUMNS, _tag_rows(templates))
+    elif output is not None:
+        shell.write(output, _TEMPLATE_COLUMNS, _template_rows(templates))
+    else:
+        for shared in templates:
+            shell.say("")
+            shell.draw(_tree(shared))
 
 
-def _template_rows(clusters: Iterable[Cluster]) -> Iterator[dict[str, object]]:
-    for cluster in clusters:
-        for path in cluster.template.essential:
+def _template_rows(templates: Iterable[ClusterTemplate]) -> Iterator[dict[str, object]]:
+    for shared in templates:
+        for path in shared.template.essential:
             yield {
-                "cluster": cluster.id,
+                "cluster": shared.cluster,
                 "path": path.tags,
                 "text": path.text,
                 "support": path.support,
-                "pages": cluster.template.pages,
+                "pages": shared.template.pages,
             }
 
 
-def _path_rows(shell: Shell, shown: Iterable[tuple[Cluster, list[Page]]]) -> Iterator[dict[str, object]]:
-    from siteloom.templates.essential_paths import path_rows
-
-    for cluster, pages in shown:
-        roots = list(_trees(shell, pages).values())
-        for row in path_rows(roots):
-            yield {"cluster": cluster.id, "pages": len(roots), **row._asdict()}
+def _path_rows(templates: Iterable[ClusterTemplate]) -> Iterator[dict[str, object]]:
+    for shared in templates:
+        for row in shared.paths:
+            yield {"cluster": shared.cluster, "pages": shared.pages_read, **row._asdict()}
 
 
-def _tag_rows(shell: Shell, shown: Iterable[tuple[Cluster, list[Page]]]) -> Iterator[dict[str, object]]:
-    from siteloom.templates.essential_paths import tag_rows
-
-    for cluster, pages in shown:
-        trees = _trees(shell, pages)
-        urls = list(trees)
-        for row in tag_rows(list(trees.values())):
-            url = None if row.page is None else urls[row.page]
-            yield {"cluster": cluster.id, "pages": len(urls), "url": url, **row._asdict()}
+def _tag_rows(templates: Iterable[ClusterTemplate]) -> Iterator[dict[str, object]]:
+    for shared in templates:
+        for row in shared.tags:
+            yield {"cluster": shared.cluster, "pages": shared.pages_read, **asdict(row)}
 
 
-def _trees(shell: Shell, pages: Iterable[Page]) -> dict[str, Element]:
-    from siteloom.core.model import Failure
-    from siteloom.html.parser import parse
-
-    parsed = {page.url: parse(page, shell.settings.parse) for page in pages}
-    return {url: root for url, root in parsed.items() if not isinstance(root, Failure)}
-
-
-def _tree(cluster: Cluster) -> Tree:
+def _tree(shared: ClusterTemplate) -> Tree:
     """The essential paths as a tree, with the share of pages that have a path, if not all do."""
     from rich.text import Text
     from rich.tree import Tree
 
-    template = cluster.template
+    template = shared.template
     root = Tree(
-        Text(f"{cluster.id}: {cluster.size:,} pages, {len(template.paths):,} essential paths", "bold")
+        Text(f"{shared.cluster}: {shared.size:,} pages, {len(template.paths):,} essential paths", "bold")
     )
     nodes: dict[str, Tree] = {}
     for path in template.essential:

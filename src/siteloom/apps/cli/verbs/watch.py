@@ -111,9 +111,8 @@ def _watch_workspace(shell: Shell, names: list[str], k: int) -> list[_Chosen]:
 
 
 def _watch_sources(shell: Shell, sources: list[str], files: list[str], k: int) -> list[_Chosen]:
-    from siteloom.wrappers.named_wrappers import wrapper_texts_of_files
 
-    wrappers = load_wrappers(shell, wrapper_texts_of_files(files))
+    wrappers = load_wrappers(shell, files)
     with stored_pages(shell, sources) as store:
         urls = _urls_by_wrapper(shell, store, wrappers)
         return [_watched(store, one, urls[one.name], k) for one in wrappers]

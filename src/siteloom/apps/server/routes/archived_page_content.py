@@ -8,6 +8,7 @@ answer to the latter says.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from siteloom.store.store import Store
+
+    # Gets whether the web may be asked, and what writes a tree with the addresses of resources.
+    WithResources = Callable[[bool, Callable[[Callable[[str], str | None]], bytes]], bytes]
 
 _Written = TypeVar("_Written")
 
@@ -94,17 +98,20 @@ def tree(
     """
     store = services_of(request).store
     address, page = archived_page(store, page_id, version)
+    return tree_of(page, remote=remote, with_resources=partial(_with_resources, store, page_id, address.site))
+
+
+def tree_of(page: Page, *, remote: bool, with_resources: WithResources | None = None) -> Response:
+    """The tree of a page; `with_resources` writes it with the addresses of stylesheets and images."""
     root = parse(page)  # within the same limits as learning, so that all that is learned from can be shown
     if isinstance(root, Failure):
         why = f"{root.reason} ({root.detail})" if root.detail else root.reason
         raise HTTPException(422, f"The page {page.url} cannot be shown: {why}.")
-    shown = _with_resources(
-        store,
-        page_id,
-        address.site,
-        remote,
-        lambda resource: archived_tree(root, page.url, resource=resource, remote=remote),
-    )
+
+    def write(resource: Callable[[str], str | None]) -> bytes:
+        return archived_tree(root, page.url, resource=resource, remote=remote)
+
+    shown = write(lambda _: None) if with_resources is None else with_resources(remote, write)
     return Response(shown, media_type="application/xhtml+xml", headers={"Content-Security-Policy": _ALONE})
 
 
@@ -119,6 +126,11 @@ def frame(
     Its headers let no script run in it, and nothing be loaded but what `remote` allows.
     """
     _, page = archived_page(services_of(request).store, page_id, version)
+    return frame_of(page, remote=remote)
+
+
+def frame_of(page: Page, *, remote: bool) -> Response:
+    """An empty document with the document type of a page."""
     head = parse(Page(page.url, page.html[:_HEAD_BYTES], charset=page.charset))
     doctype = "" if isinstance(head, Failure) else archived_doctype(head)
     return Response(

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from siteloom.apps.server import svg_charts
 from siteloom.apps.server.html_rendering import link_maker, render, share
 from siteloom.apps.server.request_types import LONGEST_TEXT, IdIfAny, PlaceIfAny, TextIfAny, not_found
-from siteloom.apps.server.security import Viewer
+from siteloom.apps.server.security import Viewer, Visitor
 from siteloom.apps.server.shared_state import services_of
 from siteloom.apps.server.views.archived_pages import (
     Asked,
@@ -187,6 +187,21 @@ def page_view(
     """A page with what is known of it lit."""
     services = services_of(request)
     reading = read_page(services.store, services.settings.parse, page_id, asked)
+    return render_reading(request, visitor, reading, asked, attribute=attribute, unfound=value)
+
+
+def render_reading(
+    request: Request,
+    visitor: Visitor,
+    reading: PageReading,
+    asked: Asked,
+    *,
+    attribute: str = "",
+    unfound: str = "",
+    trial: str = "",
+) -> HTMLResponse:
+    """Render a page with its values highlighted; `trial` stands in place of the number of a stored page."""
+    store = services_of(request).store
     first = (reading.record or 0) // _RECORDS_SHOWN * _RECORDS_SHOWN
     shown = reading.records[first : first + _RECORDS_SHOWN]
     return render(
@@ -196,13 +211,14 @@ def page_view(
         reading=reading,
         asked=asked,
         attribute=attribute,
-        unfound=value,
+        unfound=unfound,
+        trial=trial,
         words=json.dumps([asdict(pick) for pick in reading.words]),
         records=[_shown(record, reading.attributes) for record in shown],
         first=first,
         most=_RECORDS_SHOWN,
-        wrappers=_wrapper_choice(services.store, reading),
-        wrapper_versions=_versions_of(services.store, reading),
+        wrappers=_wrapper_choice(store, reading),
+        wrapper_versions=_versions_of(store, reading),
         link=link_maker(request),
         told=_told,
     )

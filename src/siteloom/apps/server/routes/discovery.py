@@ -18,8 +18,8 @@ from siteloom.apps.server.request_types import LARGEST_ID, not_found, site_of_cl
 from siteloom.apps.server.routes.jobs import JobView
 from siteloom.apps.server.security import Editor, Viewer, Visitor
 from siteloom.apps.server.shared_state import services_of
-from siteloom.apps.server.work.discovering import checked_names, state_of_pages
 from siteloom.core.errors import NotFound, StoreError, UsageError
+from siteloom.operations.discover import checked_names, state_of_pages
 from siteloom.store.queries.jobs import Job
 from siteloom.store.store import Store
 

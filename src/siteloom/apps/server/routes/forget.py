@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
-from pydantic import BaseModel
 
 from siteloom.apps.server.html_rendering import render
 from siteloom.apps.server.request_types import not_found
 from siteloom.apps.server.security import Admin, Visitor
 from siteloom.apps.server.shared_state import services_of
 from siteloom.core.errors import StoreBusy
-from siteloom.store.erasure.erasure import ErasureTargets, erasure_targets, would_forget
-from siteloom.store.store import Store
+from siteloom.operations.context import Context
+from siteloom.operations.forget import ForgetPreview, ForgetRequest, preview
+from siteloom.store.erasure.erasure import ErasureTargets, erasure_targets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from siteloom.apps.server.shared_state import Services
 
 
@@ -25,27 +27,14 @@ router = APIRouter()
 _NEITHER = not_found("One of the names is no site, and no URL of a page.")
 
 
-class WouldForget(BaseModel):
-    """What would be removed, in numbers by kind.
-
-    The wrappers of `to_learn_again` would stay, but pages that they may have been learned from would not.
-    """
-
-    sites: list[str]
-    urls: list[str]
-    counts: dict[str, int]
-    to_learn_again: list[str]
-
-
 @router.get("/api/forget", tags=["jobs"], summary="What would be forgotten", responses=_NEITHER)
 def api_would_forget(
     request: Request,
     _: Admin,
     name: Annotated[list[str], Query(description="Sites, or URLs of pages.", min_length=1)],
-) -> WouldForget:
+) -> ForgetPreview:
     """How much of each kind a job of the kind `forget` would remove; nothing is changed."""
-    store = services_of(request).store
-    return _would_forget(store, erasure_targets(store, name))
+    return _preview(services_of(request), name)
 
 
 @router.get("/forget", include_in_schema=False)
@@ -73,7 +62,7 @@ def _question(
 ) -> HTMLResponse:
     services = services_of(request)
     try:
-        would = _would_forget(services.store, named)
+        would = _preview(services, [name])
     except StoreBusy:
         would = None  # who writes need not be waited for to have it done later
     return render(
@@ -89,14 +78,9 @@ def _question(
     )
 
 
-def _would_forget(store: Store, named: ErasureTargets) -> WouldForget:
-    would = would_forget(store, [*named.sites, *named.urls])
-    return WouldForget(
-        sites=list(named.sites),
-        urls=list(named.urls),
-        counts=would.counts,
-        to_learn_again=list(would.to_relearn),
-    )
+def _preview(services: Services, names: Iterable[str]) -> ForgetPreview:
+    context = Context(store=services.store, settings=services.settings)
+    return preview(context, ForgetRequest(names=tuple(names)))
 
 
 def drop_forgotten(services: Services) -> None:
@@ -105,6 +89,8 @@ def drop_forgotten(services: Services) -> None:
     Jobs of other kinds forget as well what the settings of retention say was kept for long enough.
     """
     services.benches.drop_forgotten()
-    services.found_records.drop_forgotten(services.store.erasure_mark())
+    forgetting = services.store.erasure_mark()
+    services.trials.drop_forgotten(forgetting)
+    services.found_records.drop_forgotten(forgetting)
     services.annotated.tell()  # whoever listens at a workbench lets go of it
     services.store.engine.dispose()  # connections of SQLite keep pages of the database until they are used

@@ -16,6 +16,7 @@ from siteloom.apps.server.event_stream import TOO_MANY, StreamEvent, event_strea
 from siteloom.apps.server.html_rendering import render
 from siteloom.apps.server.job_kinds import form_arguments
 from siteloom.apps.server.job_runner import CANCELLING, JobRunner
+from siteloom.apps.server.operation_jobs import job_result
 from siteloom.apps.server.request_types import LARGEST_ID
 from siteloom.apps.server.security import Editor, Viewer, Visitor, check_role, has_role
 from siteloom.apps.server.shared_state import services_of
@@ -163,6 +164,7 @@ def job_page(request: Request, job_id: int, visitor: Viewer) -> HTMLResponse:
         visitor,
         job=job,
         view=JobView.of(job),
+        outcome=job_result(job),
         kinds=kinds,
         may_change=job.kind in kinds and has_role(visitor, kinds[job.kind].role),
         is_nameless=FORGOTTEN in (job.arguments.get("names") or ()),

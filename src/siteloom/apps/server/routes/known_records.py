@@ -31,6 +31,8 @@ from siteloom.apps.server.views.known_records import (
 )
 from siteloom.apps.server.views.sites import sites_with_records
 from siteloom.core.errors import NotFound, SiteloomError
+from siteloom.operations.bootstrap import AcceptSiteRequest, accept_site
+from siteloom.operations.context import Context
 
 router = APIRouter()
 
@@ -57,10 +59,10 @@ def api_accept(
     request: Request, visitor: Editor, site: str, version: Annotated[VersionIfAny, _VERSION] = None
 ) -> SiteEvidence:
     """Say that you have looked at a site that was wrapped from known records, and that it is right."""
-    store = services_of(request).store
-    if not store.accept_grown_site(site, visitor.name, version):
-        raise NotFound(f"{site} is not wrapped from known records.")
-    return site_evidence(store, site)
+    services = services_of(request)
+    context = Context(store=services.store, settings=services.settings, author=visitor.name)
+    accept_site(context, AcceptSiteRequest(site=site, version=version))
+    return site_evidence(services.store, site)
 
 
 @_in_api("/api/seeds/sites/{site:path}", summary="What speaks for the wrapper of a site")

@@ -7,8 +7,6 @@ leaves is never read.
 from __future__ import annotations
 
 import shutil
-from collections import defaultdict
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, HTTPException, Query, Request
@@ -20,16 +18,13 @@ from siteloom.apps.server.html_rendering import render
 from siteloom.apps.server.security import Editor, Viewer
 from siteloom.apps.server.shared_state import services_of
 from siteloom.apps.server.upload_folder import Upload, find_upload, new_upload, remove_old_uploads, safe_name
-from siteloom.core.errors import NotFound, UsageError
-from siteloom.core.urls import oversized_url, url_shape
-from siteloom.operations.list_urls import ShapeRow, ShapesOfUrls, found_urls, shapes_of_urls
-from siteloom.operations.stored_wrappers import readable
+from siteloom.core.errors import UsageError
+from siteloom.operations.context import Context
+from siteloom.operations.list_urls import MOST_GROUPS, ListUrlsRequest, UrlList, list_urls
 from siteloom.sources.html_folder import INDEX_FILE
 from siteloom.sources.source_formats import FILE_SUFFIXES
 from siteloom.store.queries.jobs import JobState
-from siteloom.store.queries.pages import PageUrl
 from siteloom.store.store import Store
-from siteloom.wrappers.matching import Matcher
 
 if TYPE_CHECKING:
     from pathlib import PurePosixPath
@@ -141,8 +136,7 @@ def _put(upload: Upload, part: str, path: PurePosixPath) -> None:
 
 
 # More than a person looks through; words find the others.
-_SHAPES_SHOWN = 200
-_MOST_SHAPES = 10_000
+_GROUPS_SHOWN = 200
 
 Words = Annotated[str, Query(description="Only URLs with all of these words in them.")]
 
@@ -154,52 +148,10 @@ class UrlsToSort(BaseModel):
     urls: list[str] = []
 
 
-class PastedShape(ShapeRow):
-    """The URLs of one shape, all of them."""
-
-    urls: list[str]
-    archived: int = Field(description="How many of the pages are in the archive already.")
-
-
-class PastedUrls(BaseModel):
-    """URLs that were found in a text, by shape; nothing of it is kept."""
-
-    urls: int
-    archived: int = Field(description="How many of the pages are in the archive already.")
-    lines_without: int = Field(description="How many lines of the text have no URL of a page.")
-    rows: list[PastedShape] = Field(description="The shapes of most URLs first.")
-
-
 @router.post("/api/urls", tags=["sites"], summary="Some URLs by shape")
-def sort_urls(request: Request, _: Viewer, given: UrlsToSort) -> PastedUrls:
-    """The URLs in a text by what they look like, each with the wrapper that would extract them."""
-    for url in given.urls:
-        if failure := oversized_url(url):
-            raise UsageError(f"The URL {failure.url} is too large: {failure.detail}.")
-    in_text = found_urls(given.text)
-    urls = list(dict.fromkeys([*given.urls, *in_text.urls]))
-    if not urls:
-        raise UsageError("There is no URL in this: give one on each line, such as https://shop.example/p/1.")
-    store = services_of(request).store
-    archived = store.page_urls.stored(urls)
-    found = shapes_of_urls((PageUrl(url, None) for url in urls), _wrappers_for(store), limit=_MOST_SHAPES)
-    if found.shapes > _MOST_SHAPES:
-        raise UsageError(
-            f"These URLs have {found.shapes:,} shapes, and at most {_MOST_SHAPES:,} are told at once: "
-            "send fewer URLs at a time."
-        )
-    by_shape: dict[str, list[str]] = defaultdict(list)
-    for url in urls:
-        by_shape[url_shape(url)].append(url)
-    rows = [
-        PastedShape(
-            **row.model_dump(),
-            urls=by_shape[row.shape],
-            archived=len(archived.intersection(by_shape[row.shape])),
-        )
-        for row in found.rows
-    ]
-    return PastedUrls(urls=len(urls), archived=len(archived), lines_without=in_text.lines_without, rows=rows)
+def sort_urls(request: Request, _: Viewer, given: UrlsToSort) -> UrlList:
+    """The URLs in a text grouped by shape, with the wrappers that would extract them; nothing is kept."""
+    return _list(request, ListUrlsRequest(text=given.text, urls=tuple(given.urls)))
 
 
 @router.get("/api/sites/{site:path}/urls", tags=["sites"], summary="The URLs of a site by shape")
@@ -208,13 +160,15 @@ def site_urls(
     _: Viewer,
     site: str,
     words: Words = "",
-    limit: Annotated[int, Query(ge=1, le=_MOST_SHAPES)] = _SHAPES_SHOWN,
-) -> ShapesOfUrls:
-    """The URLs of the pages of a site by what they look like, with wrappers and templates."""
-    store = services_of(request).store
-    if site not in store.page_urls.sites():
-        raise NotFound(f"There is no site {site}: the list of sites has all there are.")
-    return shapes_of_urls(store.page_urls.of_site(site), _wrappers_for(store), words, limit)
+    limit: Annotated[int, Query(ge=1, le=MOST_GROUPS)] = _GROUPS_SHOWN,
+) -> UrlList:
+    """The URLs of the pages of a site grouped by shape, with wrappers and templates."""
+    return _list(request, ListUrlsRequest(site=site, words=words, limit=limit))
+
+
+def _list(request: Request, asked: ListUrlsRequest) -> UrlList:
+    services = services_of(request)
+    return list_urls(Context(store=services.store, settings=services.settings), asked)
 
 
 @router.get("/sites/{site:path}/urls", include_in_schema=False)
@@ -239,9 +193,3 @@ def add_page(request: Request, visitor: Editor, url: str = "") -> HTMLResponse:
         can_fetch="fetch" in services.jobs.kinds,
         url=url,
     )
-
-
-def _wrappers_for(store: Store) -> Callable[[str], list[str]]:
-    """Gives the names of the wrappers that have a pattern for a URL."""
-    matcher = Matcher(readable(store.wrappers()))
-    return lambda url: [one.name for one in matcher.by_url(url)]

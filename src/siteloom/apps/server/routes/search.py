@@ -20,7 +20,8 @@ from siteloom.apps.server.views.search import (
     search_view,
 )
 from siteloom.core.errors import NotFound, UsageError
-from siteloom.operations.search import Search
+from siteloom.operations.context import Context
+from siteloom.operations.search import SearchRequest
 from siteloom.store.queries.jobs import Job
 
 router = APIRouter()
@@ -51,7 +52,7 @@ def api_search(
 ) -> SearchView:
     """Pages and records with some words, the best first; what no job `index` has seen is not found."""
     search = _search(words, site, cluster, attribute, kind)
-    return search_view(services_of(request).store, search, page)
+    return search_view(_context(request), search, page)
 
 
 @router.get("/search", include_in_schema=False)
@@ -72,7 +73,7 @@ def search_page(
     problem, status = "", 200
     if words.strip():
         try:
-            found = search_view(store, search, page)
+            found = search_view(_context(request), search, page)
         except UsageError as error:
             problem, status = str(error), 404 if isinstance(error, NotFound) else 400
     is_current = store.search_index.is_current()
@@ -97,8 +98,19 @@ def search_page(
 
 def _search(
     words: str, site: str, cluster: str, attribute: str, kind: Literal["", "page", "record"]
-) -> Search:
-    return Search(words[:_MOST_CHARACTERS], site or None, cluster or None, attribute or None, kind or None)
+) -> SearchRequest:
+    return SearchRequest(
+        text=words[:_MOST_CHARACTERS],
+        site=site or None,
+        cluster=cluster or None,
+        attribute=attribute or None,
+        kind=kind or None,
+    )
+
+
+def _context(request: Request) -> Context:
+    services = services_of(request)
+    return Context(store=services.store, settings=services.settings)
 
 
 def _may_start_itself(job: Job | None) -> bool:

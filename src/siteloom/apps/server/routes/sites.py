@@ -29,7 +29,6 @@ from siteloom.apps.server.views.sites import (
     SiteSummary,
     TagCount,
     TemplateDetail,
-    TemplateState,
     compared,
     compared_tags,
     path_supports,
@@ -40,6 +39,7 @@ from siteloom.apps.server.views.sites import (
     tag_counts,
     template_detail,
 )
+from siteloom.operations.status import TemplateState
 
 router = APIRouter()
 

@@ -28,8 +28,9 @@ from siteloom.extraction.extractor import LACKING, NO_VALUES, Extractor
 from siteloom.html.parser import parse
 from siteloom.operations.annotation.sample_pages import version_of
 from siteloom.operations.stored_wrappers import readable
+from siteloom.store.queries.clusters import PageAddress
 from siteloom.wrappers.matching import NO_TAGS, NO_WRAPPER_FOR_SITE, NO_WRAPPER_FOR_URL, UNLIKE, Matcher
-from siteloom.wrappers.named_wrappers import WrapperText
+from siteloom.wrappers.named_wrappers import read_wrapper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from siteloom.core.model import Page, Record
     from siteloom.core.settings import ParseSettings
     from siteloom.html.parser import Element
-    from siteloom.store.queries.clusters import PageAddress
     from siteloom.store.store import Store
     from siteloom.wrappers.matching import MatchCandidate, NamedWrapper
 
@@ -90,21 +90,42 @@ def page_at(store: Store, url: str, site: str | None = None) -> int:
 def read_page(store: Store, limits: ParseSettings, page_id: int, asked: Asked = Asked()) -> PageReading:
     """A page with all that is known of it."""
     address, page = archived_page(store, page_id, asked.version)
+    return _reading(store, limits, address, page, asked, page_id)
+
+
+def read_trial(store: Store, limits: ParseSettings, page: Page, asked: Asked = Asked()) -> PageReading:
+    """What the wrappers find on a page that is not in the archive."""
+    return _reading(store, limits, PageAddress(site_of(page.url), page.url), page, asked, None)
+
+
+def _reading(
+    store: Store,
+    limits: ParseSettings,
+    address: PageAddress,
+    page: Page,
+    asked: Asked,
+    page_id: int | None,
+) -> PageReading:
     in_force = _wrappers_for(store, address)
     found = _found(store, limits, page, asked, in_force)
-    template = store.page_index.cluster(page_id)
+    template = None if page_id is None else store.page_index.cluster(page_id)
     considered = Matcher(in_force).explain(page)
     shown = None if found.root is None else ShownTree(found.root)
     readings = []
     if shown is not None and found.named is not None:
         readings = shown.records(found.named.wrapper, found.records)
+    failure = None
+    if found.failure:
+        failure = _no_record(store, found.failure, address, template, considered)
+        if page_id is None:
+            failure = failure.model_copy(update={"next_step": None})  # nothing can be done with a trial
     return PageReading(
-        page=page_id,
+        page=page_id or 0,
         url=address.url,
         site=address.site,
         title="" if shown is None else shown.title,
         version=version_of(page),
-        versions=_versions(store, page_id),
+        versions=[] if page_id is None else _versions(store, page_id),
         template=template,
         wrapper=found.named.name if found.named else None,
         wrapper_version=found.named.version if found.named else None,
@@ -114,7 +135,7 @@ def read_page(store: Store, limits: ParseSettings, page_id: int, asked: Asked = 
         attributes=_attributes(found),
         records=readings,
         record=asked.record if asked.record is not None and asked.record < len(readings) else None,
-        failure=_no_record(store, found.failure, address, template, considered) if found.failure else None,
+        failure=failure,
         is_readable=shown is not None,
         nodes=[] if shown is None else [shown.node(node) for node in asked.nodes],
         words=[] if shown is None else shown.words(asked.words),
@@ -264,11 +285,11 @@ def _wrapper_asked_for(store: Store, asked: Asked) -> NamedWrapper | None:
         repair = next((one for one in store.repairs() if one.id == asked.proposed), None)
         if repair is None or repair.text is None:
             raise NotFound(f"There is no repair {asked.proposed} that proposes a wrapper.")
-        return WrapperText(repair.wrapper, None, repair.text).loaded()
+        return read_wrapper(repair.wrapper, None, repair.text)
     if asked.wrapper is None:
         return None
     stored = store.wrapper(asked.wrapper, asked.wrapper_version)
-    return WrapperText(stored.name, stored.version, stored.text).loaded()
+    return read_wrapper(stored.name, stored.version, stored.text)
 
 
 def _wrappers_for(store: Store, address: PageAddress) -> list[NamedWrapper]:

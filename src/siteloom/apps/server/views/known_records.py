@@ -19,7 +19,7 @@ from siteloom.operations.bootstrap import ORIGIN, helped_by
 from siteloom.operations.seeds import proposed_core, seed_columns
 from siteloom.sources.rows_to_seeds import read_seeds
 from siteloom.sources.seed_tables import is_table
-from siteloom.store.queries.seeds import GrownState
+from siteloom.store.queries.seeds import SiteState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from siteloom.core.model import Seed
     from siteloom.operations.seeds import SeedColumn
-    from siteloom.store.queries.seeds import GrownSite
+    from siteloom.store.queries.seeds import StoredSiteOutcome
     from siteloom.store.store import Store
 
 
@@ -51,7 +51,7 @@ class TriedSite(BaseModel):
     """What became of a site that was to be wrapped from known records."""
 
     site: str
-    state: GrownState
+    state: SiteState
     waits: bool = Field(description="Whether it is wrapped, and nobody has looked at it yet.")
     wrapper: str | None
     version: int | None = Field(description="Of that wrapper.")
@@ -66,7 +66,7 @@ class SiteToWrap(BaseModel):
 
     site: str
     pages: int
-    state: GrownState | None = Field(description="What became of it before.")
+    state: SiteState | None = Field(description="What became of it before.")
     has_wrapper: bool = Field(description="Whether it has a wrapper that was made otherwise.")
 
 
@@ -134,8 +134,8 @@ class SiteEvidence(TriedSite):
 
 def seeds_view(store: Store) -> SeedsView:
     """Known records by source, and what became of sites."""
-    grown = store.grown_sites()
-    wrapped = {one.site for one in grown if one.state == "wrapped"}
+    outcomes = store.site_outcomes()
+    wrapped = {one.site for one in outcomes if one.state == "wrapped"}
     sources = [
         SourceView(
             source=one.source,
@@ -147,28 +147,28 @@ def seeds_view(store: Store) -> SeedsView:
         )
         for one in store.seed_sources()
     ]
-    tried = sorted(map(_tried, grown), key=lambda one: (not one.waits, one.state != "wrapped", one.site))
+    tried = sorted(map(_tried, outcomes), key=lambda one: (not one.waits, one.state != "wrapped", one.site))
     return SeedsView(sources=sources, sites=tried)
 
 
 def sites_to_look_at(store: Store) -> list[TriedSite]:
     """The sites that are wrapped from known records and wait for a person's look, by name."""
-    return [_tried(one) for one in store.grown_sites() if one.waits]
+    return [_tried(one) for one in store.site_outcomes() if one.waits]
 
 
 def sites_to_wrap(store: Store, known_of: Collection[str]) -> list[SiteToWrap]:
     """The sites that can be wrapped from what is known of some sources, those that have no wrapper first."""
-    grown = {one.site: one.state for one in store.grown_sites()}
+    states = {one.site: one.state for one in store.site_outcomes()}
     wrapped_otherwise = {one.site for one in store.wrappers() if one.origin != ORIGIN}
     found = [
         SiteToWrap(
             site=site.name,
             pages=site.pages,
-            state=grown.get(site.name),
+            state=states.get(site.name),
             has_wrapper=site.name in wrapped_otherwise,
         )
         for site in store.sites()
-        if site.pages and site.name not in known_of and grown.get(site.name) != "wrapped"
+        if site.pages and site.name not in known_of and states.get(site.name) != "wrapped"
     ]
     return sorted(found, key=lambda one: (one.has_wrapper, one.site))
 
@@ -181,8 +181,8 @@ def known_columns(store: Store) -> tuple[list[SeedColumn], tuple[str, ...]]:
 
 def site_evidence(store: Store, site: str) -> SiteEvidence:
     """What became of a site, and why."""
-    grown = store.grown_sites()
-    found = next((one for one in grown if one.site == site), None)
+    outcomes = store.site_outcomes()
+    found = next((one for one in outcomes if one.site == site), None)
     if found is None:
         raise NotFound(f"{site} was not tried with known records yet.")
     content = found.content
@@ -198,11 +198,11 @@ def site_evidence(store: Store, site: str) -> SiteEvidence:
         verdicts=_verdicts(content),
         accepted_by=found.accepted_by,
         accepted_at=content.get("accepted_at"),
-        refusal=_refusal(found, grown),
+        refusal=_refusal(found, outcomes),
     )
 
 
-def _tried(found: GrownSite) -> TriedSite:
+def _tried(found: StoredSiteOutcome) -> TriedSite:
     attributes = found.content.get("attributes", {})
     return TriedSite(
         site=found.site,
@@ -230,11 +230,11 @@ def _verdicts(content: Mapping[str, Any]) -> list[AttributeVerdict]:
     return sorted(found, key=lambda one: _VERDICTS.index(one.verdict))
 
 
-def _refusal(found: GrownSite, grown: Sequence[GrownSite]) -> Refusal:
+def _refusal(found: StoredSiteOutcome, outcomes: Sequence[StoredSiteOutcome]) -> Refusal:
     return Refusal(
         records=found.content.get("records", 0),
         wrapper=found.wrapper,
-        retried=helped_by(found.site, grown) if found.state == "wrapped" else [],
+        retried=helped_by(found.site, outcomes) if found.state == "wrapped" else [],
     )
 
 
@@ -328,6 +328,8 @@ def said_of(table: Path) -> Iterator[None]:
     try:
         yield
     except (SourceError, UsageError) as error:
+        if str(table) not in str(error):
+            raise
         raise type(error)(str(error).replace(str(table), table.name)) from error
 
 

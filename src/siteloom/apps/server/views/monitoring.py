@@ -17,9 +17,9 @@ from siteloom.apps.server.views.sites import (
     SiteSummary,
     check_points,
     site_summaries,
-    wrappers_by_site,
 )
 from siteloom.core.errors import NotFound
+from siteloom.operations.status import wrappers_by_site
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -63,7 +63,7 @@ def paths_of_page(store: Store, limits: ParseSettings, page_id: int, version: st
     own_texts = 0
     found = {
         (words.tags, words.text): words
-        for words in path_texts(root, set(page_paths(root).all.tolist())).values()
+        for words in path_texts(root, set(page_paths(root).all_paths.tolist())).values()
     }
     for words in found.values():
         count = support.get((words.tags, words.text), 0)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from siteloom.apps.server.html_rendering import share
 from siteloom.apps.server.result_cache import Choice
-from siteloom.apps.server.views.runs import summed_tallies
+from siteloom.apps.server.views.runs import extraction_counts
 from siteloom.core.errors import NotFound, WrapperError
 from siteloom.store.queries.record_filters import Condition, RecordQuery, magnitude
 from siteloom.wrappers.wrapper import Wrapper
@@ -226,15 +226,18 @@ def attributes_of(store: Store, choice: Choice, counts: Iterable[RecordCount]) -
         if site in (None, stored.site) and wrapper in (None, stored.name):
             with suppress(WrapperError):  # one of a later version cannot be read, but its records can
                 filled |= dict.fromkeys(Wrapper.from_json(stored.text).attributes, 0) | filled
-    tallies = summed_tallies(store, [run_id for _, run_id in scope.runs])
+    totals = extraction_counts(store, [run_id for _, run_id in scope.runs])
     for asked_for, run_id in scope.runs:
-        for what, *names in sorted(tallies.get(run_id, ())):
-            if what != "filled" or wrapper not in (None, names[0]):
+        if run_id not in totals:
+            continue
+        for name, of_wrapper in sorted(totals[run_id].most_records()):
+            if wrapper not in (None, name):
                 continue
-            is_of_one_site = asked_for is not None or names[0] in in_force.sites
-            home = in_force.site_of(asked_for, names[0], "") if is_of_one_site else site or ""
+            is_of_one_site = asked_for is not None or name in in_force.sites
+            home = in_force.site_of(asked_for, name, "") if is_of_one_site else site or ""
             if home is not None and site in (None, home):
-                filled[names[1]] = filled.get(names[1], 0) + tallies[run_id][what, *names]
+                for attribute, count in sorted(of_wrapper.filled.items()):
+                    filled[attribute] = filled.get(attribute, 0) + count
     return [
         AttributeShare(name=name, filled=min(1.0, count / max(1, records))) for name, count in filled.items()
     ]

@@ -9,7 +9,6 @@ from pydantic import BaseModel, Field
 from siteloom.apps.server.html_rendering import share
 from siteloom.apps.server.views.known_records import TriedSite, sites_to_look_at
 from siteloom.apps.server.views.sites import (
-    WORTH_ANNOTATING,
     TemplateSummary,
     template_summaries,
     template_summary,
@@ -19,6 +18,7 @@ from siteloom.core.errors import NotFound
 from siteloom.core.model import ChangeTest
 from siteloom.maintenance.change_messages import change_sentence
 from siteloom.operations.relearn import is_acceptable, lost_attributes
+from siteloom.operations.status import WORTH_ANNOTATING
 from siteloom.store.queries.clusters import PageAddress
 
 if TYPE_CHECKING:

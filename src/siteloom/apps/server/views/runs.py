@@ -12,12 +12,11 @@ from pydantic import BaseModel, Field
 from siteloom.apps.server.request_types import LARGEST_ID
 from siteloom.core.errors import NotFound
 from siteloom.core.sequences import evenly_spaced
-from siteloom.extraction.extractor import add_tally, counted_by_name, filled_attributes, tally_from, tally_on
+from siteloom.extraction.extraction_counts import ExtractionCounts, PageCounts, most_first
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from siteloom.extraction.extractor import Tally
     from siteloom.store.queries.runs import Run
     from siteloom.store.store import Store
 
@@ -67,16 +66,16 @@ def since(store: Store, period: Period) -> datetime | None:
     return None if length is None else store.clock() - length
 
 
-def summed_tallies(store: Store, run_ids: Sequence[int]) -> dict[int, Tally]:
-    """What each of some runs of extract counted."""
-    found: dict[int, Tally] = {}
+def extraction_counts(store: Store, run_ids: Sequence[int]) -> dict[int, ExtractionCounts]:
+    """The counts of runs of extract, of those that counted anything."""
+    totals: dict[int, ExtractionCounts] = {}
     for run_id, rows in store.run_history.tallies(run_ids):
-        tally = tally_from(rows)
-        if run_id in found:
-            add_tally(found[run_id], tally)
+        counts = ExtractionCounts.from_rows(rows)
+        if run_id in totals:
+            totals[run_id].add(counts)
         else:
-            found[run_id] = tally
-    return found
+            totals[run_id] = counts
+    return totals
 
 
 def extraction_points(
@@ -86,8 +85,8 @@ def extraction_points(
     runs = store.run_history.runs(["extract"], site, since(store, period), _RUNS_COUNTED)
     runs = [run for run in runs if run.status != "running"]
     drawn = thinned(runs)
-    tallies = summed_tallies(store, [run.id for run in drawn])
-    points = [run_point(run, tallies.get(run.id, Counter()), site, wrappers) for run in drawn]
+    counts = extraction_counts(store, [run.id for run in drawn])
+    points = [run_point(run, counts.get(run.id), site, wrappers) for run in drawn]
     return points, len(runs)
 
 
@@ -98,28 +97,36 @@ def thinned(runs: Sequence[_Run]) -> list[_Run]:
     return [*evenly_spaced(runs[:-1], POINTS_DRAWN - 1), runs[-1]]
 
 
-def run_point(run: Run, tally: Tally, site: str | None = None, wrappers: Collection[str] = ()) -> RunPoint:
-    """A run of extract by what it counted, in all or on a site with its wrappers."""
-    of_wrappers = dict(counted_by_name(tally, "records of"))
-    if site is not None:
-        of_wrappers = {name: count for name, count in of_wrappers.items() if name in wrappers}
-    filled: dict[str, dict[str, float]] = {name: {} for name, count in of_wrappers.items() if count}
-    for wrapper, attribute, count, _ in filled_attributes(tally):
-        if wrapper in filled:
-            filled[wrapper][attribute] = count / of_wrappers[wrapper]
-    counted = tally if site is None or run.site == site else tally_on(tally, site)
-    pages = counted["pages",] if counted else None
+def run_point(
+    run: Run,
+    counts: ExtractionCounts | None,
+    site: str | None = None,
+    wrappers: Collection[str] = (),
+) -> RunPoint:
+    """A run of extract by its counts, in all or on a site with its wrappers."""
+    counts = counts or ExtractionCounts()
+    giving = {
+        name: of_wrapper for name, of_wrapper in counts.most_records() if site is None or name in wrappers
+    }
+    of_pages = counts.total if site is None or run.site == site else counts.sites.get(site, PageCounts())
+    pages = None if of_pages == PageCounts() else of_pages.pages
     return RunPoint(
         run=run.id,
         at=run.started_at,
         status=run.status,
         pages=pages,
-        records=sum(of_wrappers.values()),
-        unmatched=_per(sum(count for key, count in counted.items() if key[0] == "unmatched"), pages),
-        passed_url=_per(counted["passed url",], pages),
-        passed_signature=_per(counted["passed signature",], pages),
-        failures=dict(counted_by_name(counted, "failed")),
-        filled=filled,
+        records=sum(of_wrapper.records for of_wrapper in giving.values()),
+        unmatched=_per(of_pages.unmatched, pages),
+        passed_url=_per(of_pages.passed_url, pages),
+        passed_signature=_per(of_pages.passed_signature, pages),
+        failures=dict(most_first(of_pages.failures)),
+        filled={
+            name: {
+                attribute: of_wrapper.filled[attribute] / of_wrapper.records
+                for attribute in of_wrapper.attributes
+            }
+            for name, of_wrapper in giving.items()
+        },
     )
 
 
@@ -267,9 +274,8 @@ def run_detail(store: Store, run_id: int, reason: str | None = None) -> RunDetai
     run = history.run(run_id) if 0 < run_id <= LARGEST_ID else None
     if run is None:
         raise NotFound(f"There is no run {run_id}.")
-    tally = summed_tallies(store, [run.id]).get(run.id, Counter())
-    of_wrappers = dict(counted_by_name(tally, "records of"))
-    shapes = counted_by_name(tally, "unmatched")
+    counts = extraction_counts(store, [run.id]).get(run.id, ExtractionCounts())
+    shapes = most_first(counts.unmatched_shapes)
     reasons = history.failures_by_reason([run.id]).get(run.id, Counter())
     return RunDetail(
         **_row(run).model_dump(),
@@ -280,17 +286,17 @@ def run_detail(store: Store, run_id: int, reason: str | None = None) -> RunDetai
             FailedPage(url=one.url, reason=one.reason, detail=one.detail)
             for one in history.failures(run.id, _FAILURES_SHOWN, reason)
         ],
-        counted=run_point(run, tally) if run.verb == "extract" else None,
+        counted=run_point(run, counts) if run.verb == "extract" else None,
         filled=[
             FilledAttribute(
                 wrapper=wrapper,
-                records=of_wrappers[wrapper],
+                records=of_wrapper.records,
                 attribute=attribute,
-                filled=filled / of_wrappers[wrapper],
-                withheld=withheld,
+                filled=of_wrapper.filled[attribute] / of_wrapper.records,
+                withheld=of_wrapper.withheld[attribute],
             )
-            for wrapper, attribute, filled, withheld in filled_attributes(tally)
-            if of_wrappers.get(wrapper)
+            for wrapper, of_wrapper in sorted(counts.most_records())
+            for attribute in of_wrapper.attributes
         ],
         unmatched=[UrlShape(shape=shape, pages=pages) for shape, pages in shapes[:_SHAPES_SHOWN]],
         unmatched_shapes=len(shapes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urlencode
 
@@ -11,19 +12,20 @@ from pydantic import BaseModel, Field
 
 from siteloom.core.errors import NotFound
 from siteloom.html.visible_text import normalize
-from siteloom.operations.search import MOST_FOUND, Search, look_through
+from siteloom.operations.search import MOST_RANKED, SearchRequest, search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from siteloom.extraction.search_query import Hit
+    from siteloom.operations.context import Context
     from siteloom.store.store import Store
 
 Kind = Literal["page", "record"]
 
 HITS_SHOWN = 20
 """Hits on a page of results."""
-MOST_PAGES = MOST_FOUND // HITS_SHOWN
+MOST_PAGES = MOST_RANKED // HITS_SHOWN
 """Pages of results: all finds that are looked through."""
 
 Place = tuple[int, int]
@@ -61,37 +63,47 @@ class SearchView(BaseModel):
     hits: list[HitView]
     has_all_words: bool = Field(description="Whether hits have all words; if nothing has, they have some.")
     looked_through: int = Field(description="How many hits the facets tell of.")
-    is_all: bool = Field(description="Whether there are no more hits than those.")
+    has_more: bool = Field(description="Whether there are more hits than those.")
+    is_all: bool = Field(description="Whether those are all hits, and everything was indexed.")
     facets: FacetViews
     page: int
     pages: int
 
 
-def search_view(store: Store, search: Search, page: int) -> SearchView:
-    """What is found for a search; it is not indexed before."""
-    _check(store, search)
-    found = look_through(store, search, (page - 1) * HITS_SHOWN, HITS_SHOWN)
+def search_view(context: Context, request: SearchRequest, page: int) -> SearchView:
+    """A page of the results of a search; nothing is indexed before."""
+    store = context.store
+    _check(store, request)
+    result = search(context, replace(request, first=(page - 1) * HITS_SHOWN, count=HITS_SHOWN))
     return SearchView(
-        hits=[_hit_view(store, hit, search.text) for hit in found.hits],
-        has_all_words=found.has_all_words,
-        looked_through=found.looked_through,
-        is_all=found.looked_through < MOST_FOUND,
+        hits=[_hit_view(store, hit, request.text) for hit in result.hits],
+        has_all_words=result.has_all_words,
+        looked_through=result.total,
+        has_more=result.is_limited,
+        is_all=not result.is_limited and result.is_index_current,
         facets=FacetViews(
-            **{name: dict(counts.most_common()) for name, counts in found.facets._asdict().items()}
+            site=_by_count(result.facets.site),
+            cluster=_by_count(result.facets.cluster),
+            kind=_by_count(result.facets.kind),
+            attribute=_by_count(result.facets.attribute),
         ),
         page=page,
-        pages=-(-found.looked_through // HITS_SHOWN),
+        pages=-(-result.total // HITS_SHOWN),
     )
 
 
-def _check(store: Store, search: Search) -> None:
+def _by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _check(store: Store, request: SearchRequest) -> None:
     """Refuse names of what is not there, in the words of the web."""
-    if search.site is not None and search.site not in store.page_urls.sites():
-        raise NotFound(f"There is no site {search.site}.")
-    if search.cluster is not None and not store.has_cluster(search.cluster):
-        raise NotFound(f"There is no template {search.cluster}.")
-    if search.attribute is not None and search.attribute not in store.search_index.attributes():
-        raise NotFound(f"No record that is indexed has an attribute {search.attribute}.")
+    if request.site is not None and request.site not in store.page_urls.sites():
+        raise NotFound(f"There is no site {request.site}.")
+    if request.cluster is not None and not store.has_cluster(request.cluster):
+        raise NotFound(f"There is no template {request.cluster}.")
+    if request.attribute is not None and request.attribute not in store.search_index.attributes():
+        raise NotFound(f"No record that is indexed has an attribute {request.attribute}.")
 
 
 def _hit_view(store: Store, hit: Hit, words: str) -> HitView:
@@ -152,28 +164,28 @@ class Facets(NamedTuple):
 _FACETS = (("kind", "Kind"), ("site", "Site"), ("cluster", "Template"), ("attribute", "Attribute"))
 
 
-def facets_to_choose(search: Search, found: FacetViews) -> list[Facets]:
+def facets_to_choose(request: SearchRequest, found: FacetViews) -> list[Facets]:
     """The facets of a page of results, each with links that choose something and take it back."""
-    return [_facets(search, found, parameter, title) for parameter, title in _FACETS]
+    return [_facets(request, found, parameter, title) for parameter, title in _FACETS]
 
 
-def _facets(search: Search, found: FacetViews, parameter: str, title: str) -> Facets:
+def _facets(request: SearchRequest, found: FacetViews, parameter: str, title: str) -> Facets:
     counts: dict[str, int] = getattr(found, parameter)
     values = tuple(
-        Facet(name, count, search_link(search, {parameter: name})) for name, count in counts.items()
+        Facet(name, count, search_link(request, {parameter: name})) for name, count in counts.items()
     )
-    chosen = getattr(search, parameter)
-    return Facets(title, parameter, values, chosen, search_link(search, {parameter: None}))
+    chosen = getattr(request, parameter)
+    return Facets(title, parameter, values, chosen, search_link(request, {parameter: None}))
 
 
-def search_link(search: Search, changed: Mapping[str, str | None], page: int = 1) -> str:
+def search_link(request: SearchRequest, changed: Mapping[str, str | None], page: int = 1) -> str:
     """The address of a search with something of it changed."""
-    asked = {name: getattr(search, name) for name, _ in _FACETS} | dict(changed)
+    asked = {name: getattr(request, name) for name, _ in _FACETS} | dict(changed)
     if changed.get("attribute"):
         asked["kind"] = None  # only records have attributes
     if changed.get("kind") == "page":
         asked["attribute"] = None
-    query: dict[str, str | int] = {"words": search.text}
+    query: dict[str, str | int] = {"words": request.text}
     query |= {name: text for name, text in asked.items() if text}
     if page > 1:
         query["page"] = page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -11,32 +12,32 @@ from pydantic import BaseModel, Field
 from siteloom.apps.server.request_types import site_of_cluster
 from siteloom.core.errors import NotFound
 from siteloom.core.model import Failure
-from siteloom.extraction.extractor import counted_by_name, tally_from
 from siteloom.html.parser import parse
 from siteloom.operations.annotation.sample_pages import SAMPLE_PAGES
 from siteloom.operations.cluster import cluster_pages, sample_cluster
+from siteloom.operations.status import (
+    StepKind,
+    TemplateState,
+    WrapperStates,
+    current_records,
+    site_status,
+    template_status,
+)
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.templates.essential_paths import tag_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Sequence
 
     from siteloom.core.model import Template, TemplatePath
     from siteloom.core.settings import ParseSettings
+    from siteloom.operations.status import SiteStatus, TemplateStatus
     from siteloom.store.queries.cluster_summaries import ClusterSummary
-    from siteloom.store.queries.sites import Site
     from siteloom.store.queries.watches_and_repairs import PastCheck
-    from siteloom.store.queries.wrappers import StoredWrapper
     from siteloom.store.store import Store
 
 
-TemplateState = Literal["new", "learning", "live", "broken"]
-"""Nothing is annotated; something is, but there is no wrapper; there is one; its pages have changed."""
-
 Health = Literal["unchecked", "healthy", "broken"]
-
-StepKind = Literal["cluster", "annotate", "extract", "repair", "look"]
 
 _CHECKS_READ = 8_000  # those of a year of daily ones of a dozen wrappers
 _POINTS_DRAWN = 24  # no more can be told apart in a small chart
@@ -100,43 +101,47 @@ class SiteDetail(SiteSummary):
 def site_summaries(store: Store) -> list[SiteSummary]:
     """All sites by name."""
     clusters: dict[str, list[ClusterSummary]] = defaultdict(list)
-    for found in store.cluster_summaries():
-        clusters[found.site].append(found)
-    known = _Known.of(store, [found for some in clusters.values() for found in some])
-    return [_summary(site, clusters[site.name], known) for site in store.sites()]
+    for cluster in store.cluster_summaries():
+        clusters[cluster.site].append(cluster)
+    states = WrapperStates.of(store, [cluster for group in clusters.values() for cluster in group])
+    checks = _checks_by_site(store, states)
+    return [
+        _summary(site_status(site, clusters[site.name], states), states, checks.get(site.name, ()))
+        for site in store.sites()
+    ]
 
 
 def site_detail(store: Store, name: str) -> SiteDetail:
     """A site and its templates."""
-    site = next((found for found in store.sites() if found.name == name), None)
+    site = next((site for site in store.sites() if site.name == name), None)
     if site is None:
         raise NotFound(f"There is no site {name}: the list of sites has all there are.")
     clusters = store.cluster_summaries(name)
-    known = _Known.of(store, clusters)
-    templates = [_template(found, site.pages, known) for found in clusters]
-    summary = _summary(site, clusters, known)
+    states = WrapperStates.of(store, clusters)
+    status = site_status(site, clusters, states)
+    summary = _summary(status, states, _checks_by_site(store, states).get(name, ()))
     return SiteDetail(
         **summary.model_dump(),
-        unclustered=site.pages - sum(found.pages for found in clusters),
-        template_list=sorted(templates, key=lambda template: -template.pages),
+        unclustered=site.pages - sum(cluster.pages for cluster in clusters),
+        template_list=sorted(map(_template, status.templates), key=lambda template: -template.pages),
     )
 
 
 def template_summary(store: Store, cluster: str) -> TemplateSummary:
     """A template in numbers."""
     site = site_of_cluster(cluster)
-    found = next((one for one in store.cluster_summaries(site) if one.name == cluster), None)
-    if found is None:
+    summary = next((one for one in store.cluster_summaries(site) if one.name == cluster), None)
+    if summary is None:
         raise no_template(store, cluster)
-    return _template(found, store.page_count(site), _Known.of(store, [found]))
+    return _template(template_status(summary, store.page_count(site), WrapperStates.of(store, [summary])))
 
 
 def template_summaries(store: Store) -> list[TemplateSummary]:
     """All templates of all sites in numbers."""
     clusters = store.cluster_summaries()
-    known = _Known.of(store, clusters)
+    states = WrapperStates.of(store, clusters)
     pages = {site.name: site.pages for site in store.sites()}
-    return [_template(found, pages.get(found.site, 0), known) for found in clusters]
+    return [_template(template_status(cluster, pages.get(cluster.site, 0), states)) for cluster in clusters]
 
 
 def no_template(store: Store, cluster: str) -> NotFound:
@@ -146,85 +151,6 @@ def no_template(store: Store, cluster: str) -> NotFound:
     if not count:
         return NotFound(f"There is no template {cluster}: no site of that name was clustered.")
     return NotFound(f"There is no template {cluster}: {site} has {count}, and its page lists them.")
-
-
-class _Known(NamedTuple):
-    """What is known of all wrappers: of what version they are, and how they do.
-
-    `of_clusters` has the wrapper of each cluster, `at_home` the wrappers of each site, `outcomes` what checks
-    of these came to, and `records` counts those of each site.
-    """
-
-    versions: Mapping[str, int]
-    at_home: Mapping[str, AbstractSet[str]]
-    of_clusters: Mapping[str, str]
-    broken: frozenset[str]
-    checked: Mapping[str, datetime]
-    outcomes: Mapping[str, Sequence[PastCheck]]
-    records: Mapping[str, int]
-
-    @classmethod
-    def of(cls, store: Store, clusters: Sequence[ClusterSummary]) -> _Known:
-        wrappers = store.wrappers()
-        versions = {wrapper.name: wrapper.version for wrapper in wrappers}
-        sites = {wrapper.name: wrapper.site for wrapper in wrappers}
-        # What was found of an earlier version is outdated: the wrapper was repaired or learned anew since.
-        newest = [
-            found for found in store.newest_outcomes() if found.version in (None, versions.get(found.wrapper))
-        ]
-        broken = {found.wrapper for found in newest if not found.is_healthy}
-        outcomes: dict[str, list[PastCheck]] = defaultdict(list)
-        for found in store.run_history.checks(_CHECKS_READ):
-            if found.wrapper in sites:
-                outcomes[sites[found.wrapper]].append(found)
-        records: Counter[str] = Counter()
-        for (site, _), count in records_held(store, sites).items():
-            records[site] += count
-        return cls(
-            versions,
-            wrappers_by_site(wrappers),
-            _wrappers_of(store, clusters, versions),
-            frozenset(broken | store.wrappers_in_repair()),
-            {found.wrapper: found.at for found in sorted(newest, key=lambda found: found.at)},
-            outcomes,
-            records,
-        )
-
-
-def wrappers_by_site(wrappers: Iterable[StoredWrapper]) -> dict[str, set[str]]:
-    """The names of wrappers by the sites that they were made for."""
-    names: dict[str, set[str]] = defaultdict(set)
-    for wrapper in wrappers:
-        names[wrapper.site].add(wrapper.name)
-    return names
-
-
-def _wrappers_of(
-    store: Store, clusters: Sequence[ClusterSummary], versions: Mapping[str, int]
-) -> dict[str, str]:
-    """The wrapper of each cluster that has one: called as it, or the one that gave records of its pages."""
-    others = [found for found in clusters if found.name not in versions]
-    gave = store.wrappers_of([url for found in others for url in found.ends])
-    named = {found.name: found.name for found in clusters if found.name in versions}
-    return named | {
-        found.name: gave[url] for found in others for url in found.ends if gave.get(url) in versions
-    }
-
-
-def records_held(store: Store, sites: Mapping[str, str]) -> Counter[tuple[str, str]]:
-    """How many records hold now, by site and wrapper; no record is read for it.
-
-    `sites` has the site of each wrapper that is in force.
-    """
-    in_force = store.extractions()
-    asked_for = {run_id: site for site, run_id in in_force.items()}
-    records: Counter[tuple[str, str]] = Counter()
-    for run_id, rows in store.run_history.tallies(list(asked_for)):
-        for wrapper, count in counted_by_name(tally_from(rows), "records of"):
-            site = asked_for[run_id] or sites.get(wrapper)
-            if site is not None and wrapper in sites and in_force.get(site, run_id) == run_id:
-                records[site, wrapper] += count
-    return records
 
 
 class SiteRecords(NamedTuple):
@@ -237,51 +163,45 @@ class SiteRecords(NamedTuple):
 def sites_with_records(store: Store) -> list[SiteRecords]:
     """The sites of which records hold now, by name; no page is counted for it."""
     found: Counter[str] = Counter()
-    for (site, _), count in records_held(store, {one.name: one.site for one in store.wrappers()}).items():
+    for (site, _), count in current_records(store, {one.name: one.site for one in store.wrappers()}).items():
         found[site] += count
     return [SiteRecords(site, count) for site, count in sorted(found.items()) if count]
 
 
-def _template(found: ClusterSummary, site_pages: int, known: _Known) -> TemplateSummary:
-    wrapper = known.of_clusters.get(found.name)
-    state: TemplateState = "learning" if found.annotated else "new"
-    if wrapper is not None:
-        state = "broken" if wrapper in known.broken else "live"
-    return TemplateSummary(
-        cluster=found.name,
-        site=found.site,
-        pages=found.pages,
-        share=found.pages / max(1, site_pages),
-        importance=found.importance,
-        url_patterns=list(found.url_patterns),
-        annotated=found.annotated,
-        state=state,
-        wrapper=wrapper,
-        wrapper_version=None if wrapper is None else known.versions[wrapper],
-    )
+def _template(status: TemplateStatus) -> TemplateSummary:
+    return TemplateSummary(**(asdict(status) | {"url_patterns": list(status.url_patterns)}))
 
 
-def _summary(site: Site, clusters: Sequence[ClusterSummary], known: _Known) -> SiteSummary:
-    wrappers = known.at_home.get(site.name, set())
-    templates = [_template(found, site.pages, known) for found in clusters]
-    checked = [known.checked[name] for name in wrappers if name in known.checked]
+def _summary(status: SiteStatus, states: WrapperStates, checks: Sequence[PastCheck]) -> SiteSummary:
+    wrappers = states.by_site.get(status.site, set())
+    checked = [states.checked_at[name] for name in wrappers if name in states.checked_at]
     health: Health = "healthy" if checked else "unchecked"
-    if wrappers & known.broken:
+    if wrappers & states.broken:
         health = "broken"
     return SiteSummary(
-        site=site.name,
-        pages=site.pages,
-        templates=len(templates),
-        templated=sum(one.share for one in templates),
-        wrapped=sum(one.share for one in templates if one.wrapper is not None),
-        annotated=site.annotated,
-        wrappers=site.wrappers,
-        records=known.records.get(site.name, 0),
+        site=status.site,
+        pages=status.pages,
+        templates=len(status.templates),
+        templated=sum(template.share for template in status.templates),
+        wrapped=sum(template.share for template in status.templates if template.wrapper is not None),
+        annotated=status.annotated,
+        wrappers=status.wrappers,
+        records=status.records,
         health=health,
         checked_at=max(checked, default=None),
-        checks=check_points(known.outcomes.get(site.name, ()))[-_POINTS_DRAWN:],
-        next_step=_next_step(templates, known.records.get(site.name, 0)),
+        checks=check_points(checks)[-_POINTS_DRAWN:],
+        next_step=NextStep(**asdict(status.next_step)),
     )
+
+
+def _checks_by_site(store: Store, states: WrapperStates) -> dict[str, list[PastCheck]]:
+    """The latest checks of the wrappers of each site."""
+    sites = {name: site for site, names in states.by_site.items() for name in names}
+    checks: dict[str, list[PastCheck]] = defaultdict(list)
+    for check in store.run_history.checks(_CHECKS_READ):
+        if check.wrapper in sites:
+            checks[sites[check.wrapper]].append(check)
+    return checks
 
 
 def check_points(checks: Iterable[PastCheck]) -> list[HealthPoint]:
@@ -293,32 +213,6 @@ def check_points(checks: Iterable[PastCheck]) -> list[HealthPoint]:
         HealthPoint(at=some[-1].at, healthy=sum(found.is_healthy for found in some) / len(some))
         for some in runs.values()
     ]
-
-
-def _next_step(templates: Sequence[TemplateSummary], records: int) -> NextStep:
-    by_importance = sorted(templates, key=lambda one: -one.importance)
-    first: dict[TemplateState, TemplateSummary] = {}
-    for one in by_importance:
-        first.setdefault(one.state, one)
-    if not templates:
-        return NextStep(kind="cluster", text="Find its templates")
-    if "broken" in first:
-        return NextStep(kind="repair", text="Look at what broke", cluster=first["broken"].cluster)
-    if "learning" in first and "live" not in first:
-        return NextStep(kind="annotate", text="Go on annotating", cluster=first["learning"].cluster)
-    if "live" not in first:
-        return NextStep(kind="annotate", text="Annotate a template", cluster=first["new"].cluster)
-    if not records:
-        return NextStep(kind="extract", text="Extract its records")
-    left = next((one for one in by_importance if one.wrapper is None), None)
-    # What is left may be worth a person's time if it is more than a few pages.
-    if left is not None and left.share >= WORTH_ANNOTATING:
-        return NextStep(kind="annotate", text="Annotate another one", cluster=left.cluster)
-    return NextStep(kind="look", text="See its records")
-
-
-WORTH_ANNOTATING = 0.05
-"""Share of a site's pages from which on a template without a wrapper is suggested to be annotated."""
 
 
 class PathSupport(BaseModel):

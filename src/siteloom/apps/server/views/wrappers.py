@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from siteloom.apps.server.views.sites import records_held
 from siteloom.core.errors import WrapperError
 from siteloom.core.model import ValueType
 from siteloom.core.sequences import evenly_spaced
 from siteloom.operations.relearn import is_acceptable, lost_attributes
+from siteloom.operations.status import current_records
 from siteloom.store.queries.clusters import PageAddress
 from siteloom.store.queries.wrappers import WITHDRAWN, version_among
 from siteloom.wrappers.explanation import (
@@ -432,7 +432,7 @@ def wrapper_detail(store: Store, name: str, version: int | None = None) -> Wrapp
 def records_of_wrappers(store: Store, stored: Iterable[StoredWrapper]) -> Counter[str]:
     """How many of the records that hold now each of the wrappers in force gave."""
     found: Counter[str] = Counter()
-    for (_, wrapper), count in records_held(store, {one.name: one.site for one in stored}).items():
+    for (_, wrapper), count in current_records(store, {one.name: one.site for one in stored}).items():
         found[wrapper] += count
     return found
 

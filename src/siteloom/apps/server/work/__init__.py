@@ -2,30 +2,16 @@
 
 from siteloom.apps.server.job_kinds import JobKind, checked_arguments, form_arguments
 from siteloom.apps.server.operation_jobs import job_kind
+from siteloom.apps.server.uploaded_seeds import seeds_kind
 from siteloom.apps.server.work import (
-    discovering,
-    fetching,
-    forgetting,
-    growing,
-    indexing,
-    ingesting,
-    linking,
     mending,
-    wrapping,
 )
 from siteloom.operations.operation_table import OPERATIONS
 
 KINDS: dict[str, JobKind] = {
-    **discovering.KINDS,
-    **fetching.KINDS,
-    **forgetting.KINDS,
-    **growing.KINDS,
-    **indexing.KINDS,
-    **ingesting.KINDS,
-    **linking.KINDS,
     **mending.KINDS,
-    **wrapping.KINDS,
-    **{operation.name: job_kind(operation) for operation in OPERATIONS.values()},
+    **{operation.name: job_kind(operation) for operation in OPERATIONS.values() if operation.is_job},
+    "seeds": seeds_kind(OPERATIONS["seeds"]),
 }
 """Each kind by name."""
 

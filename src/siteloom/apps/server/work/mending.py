@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from siteloom.apps.server.job_kinds import Argument, JobKind, Report, check_edition
-from siteloom.apps.server.work.wrapping import watch_afterwards
+from siteloom.apps.server.operation_jobs import job_context
 from siteloom.core.errors import StoreError, UsageError
 from siteloom.maintenance.alarms import raise_alarm
 from siteloom.operations.relearn import (
@@ -17,7 +17,7 @@ from siteloom.operations.relearn import (
     roll_back,
     settle_review,
 )
-from siteloom.operations.watch import change_row, check_watches, watch_wrappers
+from siteloom.operations.watch import change_row, check_watches, watch_new_version, watch_wrappers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -79,13 +79,13 @@ def relearn(store: Store, settings: Settings, arguments: Mapping[str, Any], repo
     return {**_about(arguments), "mended": [_mended(one) for one in mended], "to_extract": sorted(applied)}
 
 
-def accept(store: Store, _: Settings, arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
+def accept(store: Store, settings: Settings, arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
     """Put the repair in force that a person has looked at."""
     report(0, None, "put in force")
     name: str = arguments["wrapper"]
     before = store.wrapper(name)
     version = settle_review(store, name, accept=True, repair=arguments["repair"])
-    watch_afterwards(store, name, report)
+    watch_new_version(job_context(store, settings, report), name)
     return {"site": before.site, "wrapper": name, "version": version, "version_before": before.version}
 
 
@@ -97,13 +97,15 @@ def reject(store: Store, _: Settings, arguments: Mapping[str, Any], report: Repo
     return {"wrapper": name, "version": store.wrapper(name).version, "repair": arguments["repair"]}
 
 
-def leave_out_lost(store: Store, _: Settings, arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
+def leave_out_lost(
+    store: Store, settings: Settings, arguments: Mapping[str, Any], report: Report
+) -> dict[str, Any]:
     """Go on without what the repair that a person has looked at could not find again."""
     report(0, None, "left out")
     name: str = arguments["wrapper"]
     before = store.wrapper(name)
     version = leave_out(store, name, arguments["repair"])
-    watch_afterwards(store, name, report)
+    watch_new_version(job_context(store, settings, report), name)
     return {
         "site": before.site,
         "wrapper": name,
@@ -120,13 +122,15 @@ def reopen(store: Store, _: Settings, arguments: Mapping[str, Any], report: Repo
     return {"wrapper": arguments["wrapper"], "repair": arguments["repair"]}
 
 
-def rollback(store: Store, _: Settings, arguments: Mapping[str, Any], report: Report) -> dict[str, Any]:
+def rollback(
+    store: Store, settings: Settings, arguments: Mapping[str, Any], report: Report
+) -> dict[str, Any]:
     """Put an earlier version of a wrapper in force again."""
     report(0, None, "put back")
     name: str = arguments["wrapper"]
     before = store.wrapper(name)
     old, new = roll_back(store, name, arguments["version"])
-    watch_afterwards(store, name, report)
+    watch_new_version(job_context(store, settings, report), name)
     return {
         "site": before.site,
         "wrapper": name,
