@@ -108,7 +108,7 @@ class PackedPages:
         return self._read(None)
 
     def pages(self, url_at: UrlAt) -> Iterator[Page]:
-        """Yield the pages in the order of the packs; `url_at` returns the URLs of those that cannot be read."""
+        """Yield the pages in the order of the packs; `url_at` gives the URLs of unreadable ones."""
         return (page for _, page in self._read(url_at))
 
     def _read(self, url_at: UrlAt | None) -> Iterator[tuple[str, Page]]:
