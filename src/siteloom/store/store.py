@@ -398,7 +398,7 @@ class Store(
         return links(self.folder, self.packs_folder)
 
     def _newest_pages(self, site: str | None) -> list[BlockPart]:
-        """Return the locations of the newest versions of pages by block, so that a million need little memory."""
+        """Return the locations of the newest versions of pages by block, which saves memory."""
         name = schema.sites.c.name.label("site")
         query = select_newest_pages().add_columns(name).join(schema.sites)
         if site is not None:

@@ -210,7 +210,7 @@ class RecordQueries(Tables):
             )
 
     def records_of(self, url: str) -> list[StoredRecord]:
-        """Return the records of each run of extract at a URL, the newest run first, including unfinished ones."""
+        """Return the records of each run of extract at a URL, newest run first, including unfinished ones."""
         columns = schema.records.c
         query = (
             select(

@@ -140,7 +140,7 @@ class SearchIndex:
             return [NewestVersion(*row) for row in connection.execute(in_order)]
 
     def counted_pages(self, site: str) -> int:
-        """Return how many pages the segment table of a site had counted when all its pages were last indexed."""
+        """Return the number of pages that the segment table had counted when a site was last indexed."""
         with self.engine.connect() as connection:
             return int(_mark(connection, counted_pages_mark(site)) or 0)
 
