@@ -132,7 +132,7 @@ class Store(
     def collecting(
         self, verb: str, arguments: Mapping[str, object], jobs: int, on_commit: Callable[[], object]
     ) -> Iterator[tuple[RunRecorder, PageWriter]]:
-        """The same for pages that come slowly, from the web: others can write meanwhile, but for moments.
+        """Record a run and open a writer for pages that arrive slowly: others can write most of the time.
 
         There is one run of a verb at a time. `on_commit` is called each time that all which was added, and
         all failures, are in the store for good.
@@ -227,7 +227,7 @@ class Store(
         yield from PackedPages(self.packs_folder, tuple(self._newest_pages(site))).pages(self._url_at)
 
     def page_shards(self, site: str | None = None) -> list[PackedPages]:
-        """The same pages in parts, to be read by other processes."""
+        """Split the newest versions of all pages, or of one site's, into shards for other processes."""
         return list(packed_shards(self.packs_folder, self._newest_pages(site)))
 
     def page(self, address: PageAddress) -> Page:
@@ -249,11 +249,11 @@ class Store(
         return page_ids(self.engine, addresses)
 
     def newest_places(self, addresses: Sequence[PageAddress]) -> list[VersionPlace]:
-        """Where the newest versions of pages stand, by which one version is told from another."""
+        """Return the locations of the newest versions of pages, which identify the versions."""
         return list(newest_places(self.engine, addresses))
 
     def page_by_id(self, page_id: int) -> tuple[PageAddress, Page] | None:
-        """Where the page of a number is, and its newest version; None if there is no such page."""
+        """Return the address and the newest version of the page with an id; None if there is none."""
         site_and_url = page_address(self.engine, page_id)
         if site_and_url is None:
             return None
@@ -301,17 +301,17 @@ class Store(
         return apply_updates(self.engine, cluster, schema_follows, attributes, updates, author, now)
 
     def cluster_schema(self, cluster: str) -> ClusterSchema:
-        """What people said of the attributes of a cluster's pages."""
+        """Return the declared schema of a cluster."""
         return cluster_schema(self.engine, cluster)
 
     def erasure_mark(self) -> tuple[int, str] | None:
-        """What is another whenever pages were removed, so that no one goes on with what was read before."""
+        """Return a mark that changes whenever pages are removed, so that cached data can be discarded."""
         with self.engine.connect() as connection:
             return erasure_mark(connection)
 
     @property
     def search_index(self) -> SearchIndex:
-        """What pages and records are searched by."""
+        """The search index of pages and records."""
         return SearchIndex(self.engine)
 
     @property
@@ -336,7 +336,7 @@ class Store(
 
     @property
     def reviewing(self) -> ReviewQueue:
-        """What waits for a person."""
+        """The decisions that wait for a person."""
         return ReviewQueue(self.engine, self.clock)
 
     @property
@@ -351,7 +351,7 @@ class Store(
 
     @property
     def accounts(self) -> Accounts:
-        """Who may sign in to the server."""
+        """The accounts of the server."""
         return Accounts(self.engine, self.clock)
 
     def pages_in(self, places: Iterable[VersionPlace]) -> Iterator[Page]:
@@ -359,7 +359,7 @@ class Store(
         return pages_at(self.packs_folder, places, self._url_at)
 
     def newest_blocks(self, site: str) -> list[BlockPart]:
-        """Where the newest version of each page of a site stands, in the order of the packs."""
+        """Return the locations of the newest version of each page of a site, in the order of the packs."""
         return self._newest_pages(site)
 
     def pages_of_block(self, block: BlockPart) -> Iterator[Page]:
@@ -376,7 +376,7 @@ class Store(
         return self.pages_in(places_of_versions(self.engine, addresses))
 
     def validators(self, addresses: Iterable[PageAddress]) -> dict[str, Validators]:
-        """What to ask by whether pages have changed since their newest versions, by URL."""
+        """Return the validators of the newest versions of pages, by URL."""
         return newest_validators(self.engine, addresses)
 
     def resource(self, url: str, site: str | None = None) -> Resource | None:
@@ -386,7 +386,7 @@ class Store(
         return _resource(documents[-1]) if documents else None
 
     def known_resources(self, urls: Sequence[str], site: str) -> set[str]:
-        """Those of some URLs that are of stylesheets or images in a site, or in the site of the URL."""
+        """Return the URLs of stored stylesheets or images, in the given site or in the site of the URL."""
         return stored_resources(self.engine, urls, site)
 
     def check(self) -> Iterator[IntegrityProblem]:
@@ -398,7 +398,7 @@ class Store(
         return links(self.folder, self.packs_folder)
 
     def _newest_pages(self, site: str | None) -> list[BlockPart]:
-        """Where the newest version of each page stands; by blocks, so that a million take little room."""
+        """Return the locations of the newest versions of pages by block, which saves memory."""
         name = schema.sites.c.name.label("site")
         query = select_newest_pages().add_columns(name).join(schema.sites)
         if site is not None:

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 OUTCOMES = ("wrapped", "failed", "poor")
-"""The possible outcomes of a site, as in a workspace: see `siteloom.operations.bootstrap.Grown`."""
+"""The possible outcomes of a site, as in a workspace: see `siteloom.operations.bootstrap.SiteOutcome`."""
 
 MOST_PAGES = 2_560
 """The number of pages examined of a large site: the same as in a workspace."""

@@ -53,9 +53,9 @@ def project_folder() -> Path:
     return Path(configuration).parent if configuration else Path.cwd()
 
 
-def wrappers_of(asked: Project) -> list[NamedWrapper]:
-    """The wrappers that are named, or else those of the workspace; what there is to beware of is logged."""
-    wrappers = _read_wrappers(asked)
+def wrappers_of(crawl_project: Project) -> list[NamedWrapper]:
+    """Load the named wrappers, or else those of the workspace, and log warnings about them."""
+    wrappers = _read_wrappers(crawl_project)
     for named in wrappers:
         if not named.is_for_pages:
             _log.warning("No page can find its way to %s, for it has no footprint: learn it again.", named)
@@ -72,12 +72,12 @@ def _files(folder: Path, location: str) -> Iterator[str]:
     yield from map(str, files or [path])
 
 
-def _read_wrappers(asked: Project) -> list[NamedWrapper]:
-    if asked.wrappers:
-        return wrappers_of_files(asked.wrappers, tell=_warn)
-    if not workspace_exists(asked.store):
+def _read_wrappers(crawl_project: Project) -> list[NamedWrapper]:
+    if crawl_project.wrappers:
+        return wrappers_of_files(crawl_project.wrappers, tell=_warn)
+    if not workspace_exists(crawl_project.store):
         return []
-    with closing(open_store(asked.store)) as store:
+    with closing(open_store(crawl_project.store)) as store:
         return wrappers_of_store(store, tell=_warn) if store.wrappers() else []
 
 

@@ -104,11 +104,11 @@ class PackedPages:
         return (page for _, page in self.read_with_sites())
 
     def read_with_sites(self) -> Iterator[tuple[str, Page]]:
-        """Each page with the site that it is kept under: that of its URL, unless another was named."""
+        """Yield the pages with the site they are stored under: that of the URL, unless another was named."""
         return self._read(None)
 
     def pages(self, url_at: UrlAt) -> Iterator[Page]:
-        """The pages, in the order of the packs; `url_at` gives the URLs of those that cannot be read."""
+        """Yield the pages in the order of the packs; `url_at` gives the URLs of unreadable ones."""
         return (page for _, page in self._read(url_at))
 
     def _read(self, url_at: UrlAt | None) -> Iterator[tuple[str, Page]]:
@@ -143,7 +143,7 @@ def documents_at(packs_folder: Path, places: Iterable[VersionPlace]) -> Iterator
 
 
 def pages_at(packs_folder: Path, places: Iterable[VersionPlace], url_at: UrlAt) -> Iterator[Page]:
-    """The pages at places, in their order; `url_at` gives the URLs of those that cannot be read."""
+    """Yield the pages at locations, in their order; `url_at` gives the URLs of unreadable ones."""
     with closing(OpenPacks(packs_folder)) as packs:
         yield from _in_batches(places, lambda place: packs.page(place.file, place.offset, place.slot, url_at))
 
@@ -231,7 +231,7 @@ def stored_resources(engine: Engine, urls: Sequence[str], site: str) -> set[str]
 
 
 def document_url(engine: Engine, file: str, offset: int, slot: int) -> str | None:
-    """The URL of the document in a slot of the block at an offset of a pack, as the tables have it."""
+    """Return the URL of the document in a slot of the block at an offset of a pack, as the tables have it."""
     versions = schema.versions.c
     query = (
         select(schema.urls.c.url)

@@ -109,9 +109,8 @@ class PageWriter:
     """Stores pages and resources one by one; use it as a context manager.
 
     Once they are committed, they are added to `counts` as `new`, `changed` (another version of a known URL)
-    or `unchanged`. Those without a time count as fetched from `now` on, each a microsecond after the previous
-    one, so that the last one is the newest.
-    `added_pages` and `changed_pages` count pages alone, by site.
+    or `unchanged`. `added_pages` and `changed_pages` count pages alone, by site. Those without a time count
+    as fetched from `now` on, each a microsecond after the previous one, so that the last one is the newest.
 
     The caller either holds the lock of the workspace, or passes `lock` to acquire it, with whether to wait:
     then it is held only while everything added is committed. `on_commit` is called after each commit.

@@ -84,7 +84,7 @@ class Entities:
                 connection.execute(insert(schema.entities), batch)
 
     def last_linking(self) -> Linking | None:
-        """What was linked last, if anything was."""
+        """Return the last linking, if any."""
         with self.engine.connect() as connection:
             row = connection.execute(select(schema.linkings)).one_or_none()
         return None if row is None else Linking(*row)
@@ -98,7 +98,7 @@ class Entities:
         return None if row is None else _entity(row)
 
     def count(self, entity_filter: EntityFilter = EntityFilter()) -> int:
-        """How many there are."""
+        """Count the entities that match a filter."""
         query = select(func.count()).select_from(schema.entities).where(*_conditions(entity_filter))
         with self.engine.connect() as connection:
             count: int = connection.execute(query).scalar_one()

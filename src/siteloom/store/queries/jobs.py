@@ -46,7 +46,7 @@ class Job(NamedTuple):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will come of it."""
+        """Whether the job has ended."""
         return self.state not in _UNFINISHED
 
 

@@ -66,7 +66,7 @@ _CONFIDENCE, _PROVENANCE = ', "confidence": {', ', "provenance": {'
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What the values of an attribute must be like."""
+    """A condition on the values of an attribute."""
 
     attribute: str
     operator: Operator
@@ -245,7 +245,7 @@ def _has(cell: Cell, fits: Callable[[str], bool]) -> bool:
 
 
 def _sort_keys(columns: RecordColumns, query: RecordQuery) -> Sequence[_SortKey | None]:
-    """What each record is sorted by: numbers before texts."""
+    """Return the sort key of each record; numbers sort before texts."""
     match query.sort:
         case "url":
             return [(1, 0.0, url.casefold()) for url in columns.urls]
@@ -295,7 +295,7 @@ def _texts(cell: Cell) -> Sequence[str]:
 
 
 def _items(groups: Iterable[str]) -> Iterator[Any]:
-    """What there is of each record in the JSON of several together."""
+    """Yield the item of each record from JSON arrays of several records."""
     return chain.from_iterable(map(json.loads, groups))
 
 
@@ -344,7 +344,7 @@ class RecordScope:
 
 
 class RecordCount(NamedTuple):
-    """How many records of a site a wrapper gave."""
+    """The number of records of a site from a wrapper."""
 
     site: str
     wrapper: str
@@ -423,7 +423,7 @@ class RecordTable:
     def chunks(
         self, scope: RecordScope, site: str | None = None, wrapper: str | None = None
     ) -> Iterator[RecordColumns]:
-        """The same records by column, some thousand at a time."""
+        """Yield all records, of a site or by a wrapper, as columns of some thousand records."""
         content = schema.records.c.content
         for rows in self._batches(scope, site, wrapper, content):
             if rows:
@@ -504,6 +504,6 @@ class RecordTable:
 
 
 def _is_in_scope(scope: RecordScope, run_id: int) -> ColumnElement[bool]:
-    """Whether a record is one of a run; if what holds now is asked for, whether it does besides."""
+    """Whether a record is of a run and, unless the scope is a single run, of a wrapper in force."""
     is_of_run = schema.records.c.run_id == run_id
     return is_of_run if scope.is_one_run else and_(is_of_run, is_not_withdrawn())

@@ -210,7 +210,7 @@ class RecordQueries(Tables):
             )
 
     def records_of(self, url: str) -> list[StoredRecord]:
-        """What each run of extract found at a URL, the newest run first, even if it was cut short."""
+        """Return the records of each run of extract at a URL, newest run first, including unfinished ones."""
         columns = schema.records.c
         query = (
             select(
@@ -320,7 +320,7 @@ def single_run(engine: Engine, run_id: int) -> ActiveRuns | None:
 
 
 def _run_arguments(engine: Engine, run_id: int) -> Mapping[str, Any] | None:
-    """What a run of extract was asked for; None if there is no such run."""
+    """Return the arguments of a run of extract; None if there is no such run."""
     columns = schema.runs.c
     query = select(columns.arguments).where(columns.verb == _VERB, columns.id == run_id)
     with engine.connect() as connection:

@@ -84,7 +84,7 @@ class RunHistory:
                     yield run_id, summary.get("tally", ())
 
     def failures_by_reason(self, run_ids: Sequence[int]) -> dict[int, Counter[str]]:
-        """How many failures each of some runs has, by reason."""
+        """Count the failures of runs by reason."""
         columns = schema.failures.c
         query = select(columns.run_id, columns.reason, func.count()).group_by(columns.run_id, columns.reason)
         counts: dict[int, Counter[str]] = defaultdict(Counter)
@@ -104,7 +104,7 @@ class RunHistory:
             return [Failure(*row) for row in connection.execute(query.order_by(columns.id).limit(limit))]
 
     def checks(self, limit: int, wrappers: Collection[str] | None = None) -> list[PastCheck]:
-        """What the latest checks came to, or those of some wrappers, the oldest of them first."""
+        """Return the outcomes of the latest checks, or of those of some wrappers, the oldest first."""
         columns = schema.checks.c
         query = select(*OUTCOME).order_by(columns.id.desc()).limit(limit)
         if wrappers is not None:
@@ -117,7 +117,7 @@ class RunHistory:
         return self._checks(schema.checks.c.id, check_ids)
 
     def checks_of_run(self, run_id: int) -> list[StoredCheck]:
-        """What a run found when it looked after wrappers."""
+        """Return the checks of a run."""
         return list(self._checks(schema.checks.c.run_id, [run_id]).values())
 
     def _checks(self, column: ColumnElement[int], values: Sequence[int]) -> dict[int, StoredCheck]:

@@ -123,7 +123,7 @@ class SearchIndex:
         return self._versions(_select_unindexed())
 
     def unindexed_count(self) -> int:
-        """How many pages these are."""
+        """Count the pages whose newest version is missing."""
         with self.engine.connect() as connection:
             query = select(func.count()).select_from(_select_unindexed().subquery())
             return int(connection.execute(query).scalar_one())
@@ -140,7 +140,7 @@ class SearchIndex:
             return [NewestVersion(*row) for row in connection.execute(in_order)]
 
     def counted_pages(self, site: str) -> int:
-        """How many pages the table of a site had counted when last all its pages were indexed by it."""
+        """Return the number of pages that the segment table had counted when a site was last indexed."""
         with self.engine.connect() as connection:
             return int(_mark(connection, counted_pages_mark(site)) or 0)
 

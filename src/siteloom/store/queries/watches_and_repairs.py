@@ -1,4 +1,4 @@
-"""What is known of sites that change: what is watched, what checks found, and how wrappers were repaired."""
+"""Watched pages, checks, and repairs of wrappers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OUTCOME = tuple(column for column in schema.checks.c if column is not schema.che
 
 
 class StoredWatch(NamedTuple):
-    """What is watched of the pages of a wrapper, as JSON; no version if the wrapper is not in the store."""
+    """The watch of a wrapper as JSON; no version if the wrapper is not in the store."""
 
     wrapper: str
     site: str
@@ -44,7 +44,7 @@ class StoredWatch(NamedTuple):
 
 
 class StoredCheck(NamedTuple):
-    """What a run found when it looked after a wrapper; its kind is `bellwethers` or `output`."""
+    """The result of a run's check of a wrapper; its kind is `bellwethers` or `output`."""
 
     id: int
     run_id: int
@@ -57,7 +57,7 @@ class StoredCheck(NamedTuple):
 
 
 class PastCheck(NamedTuple):
-    """What a check came to, without what it saw."""
+    """The outcome of a check without its details."""
 
     id: int
     run_id: int
@@ -98,7 +98,7 @@ class StoredRepair(NamedTuple):
 
 
 class ChangeQueries(Tables):
-    """What is watched of the pages of wrappers, what checks found, and what became of wrappers."""
+    """Watches, checks and repairs of wrappers."""
 
     __slots__ = ()
 
@@ -119,7 +119,7 @@ class ChangeQueries(Tables):
             connection.execute(watch)
 
     def watches(self) -> list[StoredWatch]:
-        """What is watched, by the names of the wrappers."""
+        """Return all watches by the names of their wrappers."""
         with self.engine.connect() as connection:
             found = [StoredWatch(*row) for row in connection.execute(select(schema.watches))]
         return sorted(found, key=lambda watch: watch.wrapper)  # databases differ in how they sort text
@@ -132,7 +132,7 @@ class ChangeQueries(Tables):
         return {row.wrapper: row.wrapper_version for row in sorted(found, key=lambda row: row.wrapper)}
 
     def watch(self, wrapper: str) -> StoredWatch | None:
-        """What is watched of a wrapper's pages, if anything is."""
+        """Return the watch of a wrapper, if it has one."""
         query = select(schema.watches).where(schema.watches.c.wrapper == storable(wrapper))
         with self.engine.connect() as connection:
             row = connection.execute(query).one_or_none()
@@ -175,7 +175,7 @@ class ChangeQueries(Tables):
             return [StoredCheck(*row) for row in connection.execute(query)]
 
     def newest_outcomes(self) -> list[PastCheck]:
-        """What came of the newest check of each kind of each wrapper."""
+        """Return the outcome of the newest check of each kind of each wrapper."""
         columns = schema.checks.c
         newest = select(func.max(columns.id)).group_by(columns.wrapper, columns.kind)
         with self.engine.connect() as connection:
