@@ -6,7 +6,7 @@ PICTURES ?= build/screenshots
 # One more than there are cores: tests of browsers, servers and Spark wait a good part of their time.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 1, 7) + 1)')
 # The highest share of names in src that may say nothing, in percent: see docs/style.md.
-VAGUE_NAMES := 5
+VAGUE_NAMES := 3
 export ARCHIVES
 
 DEMO := build/venv-demo
