@@ -102,7 +102,7 @@ def test_trials_end_by_themselves() -> None:
     with pytest.raises(NotFound):
         trials.page(third)
     trials.drop_forgotten(None)
-    assert trials.page(many[0])
+    assert trials.page(many[0]).url == "https://a.example/4"
     trials.drop_forgotten((1, "2026"))
     with pytest.raises(NotFound):
         trials.page(many[0])
