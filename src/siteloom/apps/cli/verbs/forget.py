@@ -14,7 +14,6 @@ from siteloom.core.errors import UsageError
 
 if TYPE_CHECKING:
     from siteloom.operations.forget import ForgetPreview
-    from siteloom.store.store import Store
 
 NAME = "forget"
 
@@ -57,18 +56,6 @@ def run(
             _confirm(shell, preview(context, request))
         result = forget(context, request)
     show_forgotten(shell, "Removed", result)
-
-
-def forget_what_expired(shell: Shell, store: Store) -> None:
-    """Remove what has expired after the work of a verb that does this itself, and show what it was."""
-    from siteloom.operations.context import Context
-    from siteloom.operations.forget import apply_retention
-
-    result, problem = apply_retention(Context(store=store, settings=shell.settings))
-    if problem:
-        shell.warn(problem)
-    if result.counts:
-        show_forgotten(shell, "Removed, as the settings of retention say", result)
 
 
 def _confirm(shell: Shell, would: ForgetPreview) -> None:
