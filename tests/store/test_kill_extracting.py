@@ -44,7 +44,7 @@ elif deadly:
     event.listen(store.engine, "after_cursor_execute", kill_itself)
 with store.extracting({{}}, sys.argv[3]) as extraction:
     for shard in range({SHARDS}):
-        if shard in extraction.done:
+        if shard in extraction.done_summaries:
             continue
         rows = [
             ExtractedRow(f"http://a.example/{{shard}}", "shop", 1, json.dumps([shard, place]))
