@@ -33,7 +33,7 @@ def test_an_alarm_is_reviewed_and_a_repair_accepted_then_rolled_back(
     page.get_by_role("navigation", name="Sections").get_by_role("link", name="Review").click()
     expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
     page.wait_for_load_state()  # only then it listens to keys
-    expect(page.get_by_text("not found any more on up to 100")).to_be_visible()
+    expect(page.get_by_text("on up to 100 % of the pages that had values")).to_be_visible()
     expect(page.get_by_role("cell", name="the text right after 'Find it'")).to_be_visible()
     page.keyboard.press("o")
     expect(page).to_have_url(re.compile(r"/pages/\d+/changes\?"))
@@ -75,7 +75,7 @@ def test_undoing_an_accepted_repair_restores_the_version_before_and_lets_the_rep
     expect(page.locator(".sections .badge")).to_have_text("1")
     entry.get_by_role("link").click()
     expect(page.locator(TITLE)).to_have_text(RESTAURANTS)
-    expect(page.get_by_text("not found any more on up to 100")).to_be_visible()
+    expect(page.get_by_text("on up to 100 % of the pages that had values")).to_be_visible()
     page.wait_for_timeout(500)  # a new card cannot be decided about at once
     page.keyboard.press("a")
     wait_until(lambda: version(workspace_store) == 4)

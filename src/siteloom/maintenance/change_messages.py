@@ -18,13 +18,13 @@ TEST_NAMES: dict[ChangeTest, str] = {
 null test and the value test."""
 
 _IN_PAGES: dict[ChangeTest, str] = {
-    "shingle": "{share} of the pages are not made like those that the wrapper is for.",
-    "null": "{attributes}, not found any more on up to {share} of the pages that had values.",
+    "shingle": "{share} of the pages are unlike those of the wrapper.",
+    "null": "{attributes}, on up to {share} of the pages that had values.",
     "value": "{attributes}, values that seem wrong on up to {share} of the pages.",
 }
 _IN_OUTPUT: dict[ChangeTest, str] = {
     "shingle": "many more pages than before give no record.",
-    "null": "{attributes}, far fewer records than before have a value.",
+    "null": "{attributes}, in far fewer records than before.",
     "value": "{attributes}, many values are unlike those that the wrapper was learned from.",
 }
 

@@ -193,7 +193,7 @@ def test_pages_that_lead_elsewhere_are_compared_as_what_is_there(site: Guide) ->
     site.pages |= {"/": b"<h1>Welcome</h1>", "/new" + second: site.pages[second]}
     said = told()
     assert "│ fetched │ 2 │ │ not modified │ 8 │" in said
-    assert "1 of 10 pages are gone" in said  # the one that leads to the start page
+    assert "1 of 10 pages were removed" in said  # the one that leads to the start page
     assert last_check() is True
     assert second in watched()
     assert len(others) == 8
@@ -206,9 +206,9 @@ def test_pages_that_are_gone_or_could_not_be_fetched_are_no_change(site: Guide) 
     for path in gone:
         del site.pages[path]
     said = told()
-    assert "│ gone: status 404 │ 2 │ │ failed: forbidden by robots.txt │ 2 │" in said
+    assert "│ removed: status 404 │ 2 │ │ failed: forbidden by robots.txt │ 2 │" in said
     assert "│ failed: too many redirects │ 1 │" in said
-    assert "2 of 10 pages are gone" in said
+    assert "2 of 10 pages were removed" in said
     assert "others take their place" in said
     assert "3 of 10 pages were not fetched again." in said
     assert "healthy" in said
@@ -223,7 +223,7 @@ def test_a_site_that_has_moved_its_pages_is_told_though_some_are_as_they_were(si
     result = within("monitor", "--fetch", "-o", "changes.jsonl")
     assert result.returncode == 1
     assert result.stderr.splitlines()[-1].startswith(
-        f"siteloom: 7 of 10 watched pages of {WRAPPER} are gone: the site may have moved its pages, so "
+        f"siteloom: 7 of 10 watched pages of {WRAPPER} were removed: the site may have moved its pages, so "
     )
     assert "healthy" not in result.stderr
     assert Path("changes.jsonl").read_text(encoding="utf-8") == ""
@@ -270,7 +270,7 @@ def test_a_watch_in_a_file_needs_no_workspace(site: Guide) -> None:
     site.begin("mild")
     without = ("--watch", "watch.jsonl", "--workspace", "none")
     del site.pages[watched()[0]]
-    assert "1 of 10 pages are gone" in told(*without, "-o", "changes.jsonl")
+    assert "1 of 10 pages were removed" in told(*without, "-o", "changes.jsonl")
     (change,) = map(json.loads, Path("changes.jsonl").read_text(encoding="utf-8").splitlines())
     assert change["attributes"] == ["phone"]
     assert not Path("none").exists()

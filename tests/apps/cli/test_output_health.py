@@ -41,13 +41,13 @@ def test_values_that_are_lost_are_told_and_alarmed_about(watched_place: Path, go
     result = Command(folder)("extract", environment=alarm_script(folder))
     assert result.returncode == 0, result.stderr
     assert f"{WRAPPER} has changed:" in result.stderr
-    assert "phone: far fewer records than before have a value." in result.stderr
+    assert "Value missing: phone, in far fewer records than before." in result.stderr
     assert "phone, share of records with a value: " in result.stderr
     (alarm,) = rows_in("alarms")
     assert (alarm["wrapper"], alarm["test"], alarm["attributes"]) == (WRAPPER, "null", ["phone"])
     assert output_checks() == [False, True]
     # The next run is not held against the broken one.
-    assert "phone: far fewer records than before have a value." in done("extract")
+    assert "Value missing: phone, in far fewer records than before." in done("extract")
     assert output_checks() == [False, False, True]
     # What was noticed so is repaired, from the records of the last good run.
     assert [line["outcome"] for line in rows("relearn")] == ["repaired"]
@@ -65,7 +65,7 @@ def test_pages_that_give_no_record_any_more_are_a_change_of_their_site(
     done("ingest", "redesign.jsonl")
     told = done("extract")
     assert "larkmoor-guide.example has changed:" in told
-    assert "Many more pages than before give no record." in told
+    assert "Structure changed: many more pages than before give no record." in told
     assert output_checks() == [False, True]
     assert [line["outcome"] for line in rows("relearn", "--dry-run")] == ["repaired"]
 

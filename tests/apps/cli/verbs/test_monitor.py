@@ -46,7 +46,7 @@ def test_a_change_is_told_with_what_was_seen_before_and_after(watched_place: Pat
     assert f"{seen['before'][0]!r} still stands at /html" in seen["finding"]
     told = done("monitor")
     assert f"{WRAPPER} has changed:" in told
-    sentence = "Value missing: phone, not found any more on up to 100 % of the pages that had values."
+    sentence = "Value missing: phone, on up to 100 % of the pages that had values."
     assert sentence in " ".join(told.split())
     assert (
         f"    {seen['url']}\n      phone, before: {seen['before'][0]}\n      phone, now:    nothing\n" in told

@@ -17,7 +17,7 @@ VERBS = {
     "export": "Write a wrapper as XSLT, XPath in JSON, spider or page object.",
     "explain": "Show which wrapper a page is for, and where values came from.",
     "watch": "Choose the pages by which changes of a site are noticed.",
-    "monitor": "Compare watched pages with what they were; tell what changed.",
+    "monitor": "Compare watched pages with what they were, and report what changed.",
     "relearn": "Reuse or repair wrappers after a change, from known records.",
     "history": "Show the versions of wrappers, and why each was made.",
     "rollback": "Put an earlier version of a wrapper in force again.",

@@ -32,7 +32,7 @@ def run(
     sources: SourcesArgument = None,
     watch: Annotated[
         str | None,
-        typer.Option("--watch", metavar="FILE", help="What siteloom watch has written, for a SOURCE."),
+        typer.Option("--watch", metavar="FILE", help="The file that siteloom watch wrote, for a SOURCE."),
     ] = None,
     wrapper: Annotated[
         list[str] | None,
@@ -48,7 +48,7 @@ def run(
         typer.Option(
             "--threshold",
             metavar="PERCENT",
-            help="What stands on more than this share of the pages is a change [30].",
+            help="A failure on more than this share of the pages is a change [30].",
         ),
     ] = None,
     fetch: Annotated[
@@ -67,19 +67,19 @@ def run(
     no_sandbox: NoSandboxOption = False,
     output: OutputOption = None,
 ) -> None:
-    """Compare watched pages with what they were; tell what changed.
+    """Compare watched pages with what they were, and report what changed.
 
     Three tests notice a change: the structure changed (the shingle test of the papers), a value is missing
     (the null test), or a value changed (the value test).
 
-    Without a SOURCE the newest versions in the workspace are compared, and what came of it is kept there;
-    others take the place of pages that are gone. With --fetch, they are fetched first: only what has changed
-    since (needs the extra crawl). With a SOURCE its pages are compared with what the workspace watches, or
-    with what --watch has, and nothing is kept. Changes also go where the settings alarm.webhook and
-    alarm.command say.
+    Without a SOURCE, the newest versions in the workspace are compared, and the result is stored there; other
+    pages take the place of removed ones. With --fetch, the pages are fetched first, but only what has changed
+    since (needs the extra crawl). With a SOURCE, its pages are compared with the watched pages of the
+    workspace, or of --watch, and nothing is stored. Changes are also sent to where the settings alarm.webhook
+    and alarm.command say.
 
-    A change is no failure: the exit status is 0. With --fetch, a site of which no page can be fetched is one,
-    and so are pages of a wrapper of which most are gone.
+    A change is no failure: the exit status is 0. With --fetch, it is 1 if no page of a site can be fetched,
+    or if most watched pages of a wrapper were removed.
     """
     from siteloom.operations.monitor import MonitorRequest, monitor
 

@@ -87,12 +87,13 @@ def run(
 ) -> None:
     """Reuse or repair wrappers after a change, from known records.
 
-    What a change was noticed of, by siteloom monitor or in the output of siteloom extract, is tested on the
-    pages as they are now. What does not work any more is learned anew from the last good records, and put
-    in force if its confidence is at least the setting change.accept; else it waits for your yes (--accept,
-    --reject), or for examples. What was rejected is not proposed again.
+    Wrappers with a change, noticed by siteloom monitor or in the output of siteloom extract, are tested on
+    the pages as they are now. Rules that do not work any more are learned again from the last good records.
+    They are put in force if their confidence is at least the setting change.accept; otherwise the repair
+    waits to be accepted (--accept) or rejected (--reject), or for examples. A rejected repair is not proposed
+    again.
 
-    With a SOURCE, one --wrapper FILE and --records are needed, and nothing is kept.
+    With a SOURCE, one --wrapper FILE and --records are needed, and nothing is stored.
     """
     if (accept or reject) and (
         sources or wrapper or records or dry_run or save_wrapper or examples or output

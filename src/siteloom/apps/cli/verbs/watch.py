@@ -50,8 +50,8 @@ def run(
 ) -> None:
     """Choose the pages by which changes of a site are noticed.
 
-    They are kept as they are now, with the values found on them; siteloom monitor compares them with what
-    comes later. Without a SOURCE they are chosen among the pages of the workspace and kept there. With one,
+    They are stored as they are now, with the values found on them; siteloom monitor compares them with later
+    versions. Without a SOURCE, they are chosen among the pages of the workspace and stored there. With one,
     --wrapper FILE and -o are needed, and nothing else is written.
     """
     from siteloom.maintenance.watch_file import watch_to_json
