@@ -3,7 +3,7 @@
 VERBS = {
     "demo": "Show on built-in web sites what Siteloom does, step by step.",
     "init": "Make a workspace, the folder that keeps pages and wrappers.",
-    "ingest": "Read pages into the workspace.",
+    "ingest": "Import pages into the workspace.",
     "crawl": "Fetch pages from the web into the workspace.",
     "status": "Show the sites in the workspace and the latest runs.",
     "cluster": "Find which pages were made from one template.",
@@ -16,8 +16,8 @@ VERBS = {
     "extract": "Extract the records of pages, each by its wrapper.",
     "export": "Write a wrapper as XSLT, XPath in JSON, spider or page object.",
     "explain": "Show which wrapper a page is for, and where values came from.",
-    "watch": "Choose the pages by which changes of a site are noticed.",
-    "monitor": "Compare watched pages with what they were, and report what changed.",
+    "watch": "Choose the pages to watch for changes.",
+    "monitor": "Compare watched pages with earlier ones, and report changes.",
     "relearn": "Reuse or repair wrappers after a change, from known records.",
     "history": "Show the versions of wrappers, and why each was made.",
     "rollback": "Put an earlier version of a wrapper in force again.",
@@ -28,7 +28,7 @@ VERBS = {
     "serve": "Show the workspace in a browser, and work on it there.",
     "user": "Show and change who may sign in to the server.",
     "backup": "Copy the whole workspace while others go on working with it.",
-    "forget": "Remove sites or pages, with all that came from them.",
+    "forget": "Remove sites or pages, with everything derived from them.",
     "doctor": "Check the installation and every page of the workspace.",
     "config": "Show each setting, its value, and where it comes from.",
 }

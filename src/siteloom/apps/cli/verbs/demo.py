@@ -23,7 +23,9 @@ def run(
         typer.Option("--keep", metavar="DIR", help="Keep the demo's pages, workspace and CSV file here."),
     ] = None,
 ) -> None:
-    """Show on built-in web sites what Siteloom does, step by step; with --verbose, in detail.
+    """Show on built-in web sites what Siteloom does, step by step.
+
+    With --verbose, show the details.
 
     It generates two web sites, imports their pages, learns wrappers, extracts records, changes the sites and
     repairs the wrappers. The records are written to siteloom-demo.csv in the current folder; everything else

@@ -67,7 +67,7 @@ def run(
     no_sandbox: NoSandboxOption = False,
     output: OutputOption = None,
 ) -> None:
-    """Compare watched pages with what they were, and report what changed.
+    """Compare watched pages with earlier ones, and report changes.
 
     Three tests notice a change: the structure changed (the shingle test of the papers), a value is missing
     (the null test), or a value changed (the value test).
