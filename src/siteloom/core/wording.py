@@ -9,9 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LISTED_NAMES = 8  # more would make a sentence hard to read
-_LETTERS_TOLD = 400  # of a word, which may be a URL
-_LETTERS_AT_END = 20  # with what closes a quotation or the sentence
-_LONG_WORD = re.compile(rf"\S{{{_LETTERS_TOLD + _LETTERS_AT_END + 1},}}")
+_WORD_START = 400  # characters of a long word, such as a URL, that are shown
+_WORD_END = 20  # characters of its end, with the closing quotation mark or full stop
+_LONG_WORD = re.compile(rf"\S{{{_WORD_START + _WORD_END + 1},}}")
 _LONGEST_SENTENCE = 8_000
 
 
@@ -35,11 +35,11 @@ def shortened(text: str, length: int) -> str:
 
 
 def bounded(sentence: str) -> str:
-    """A sentence that people still read, whatever it quotes: what is too long in it is cut in its middle."""
-    told = _LONG_WORD.sub(lambda word: f"{word[0][:_LETTERS_TOLD]}…{word[0][-_LETTERS_AT_END:]}", sentence)
-    if len(told) <= _LONGEST_SENTENCE:
-        return told
-    return f"{told[: _LONGEST_SENTENCE // 2]} … {told[-_LONGEST_SENTENCE // 2 :]}"
+    """Shorten a sentence, whatever it quotes: long words are cut in the middle, and so is a long sentence."""
+    shortened_words = _LONG_WORD.sub(lambda word: f"{word[0][:_WORD_START]}…{word[0][-_WORD_END:]}", sentence)
+    if len(shortened_words) <= _LONGEST_SENTENCE:
+        return shortened_words
+    return f"{shortened_words[: _LONGEST_SENTENCE // 2]} … {shortened_words[-_LONGEST_SENTENCE // 2 :]}"
 
 
 def some_names(names: Sequence[str]) -> str:

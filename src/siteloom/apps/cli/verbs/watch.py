@@ -48,7 +48,7 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Choose the pages by which changes of a site are noticed.
+    """Choose the pages to watch for changes.
 
     They are stored as they are now, with the values found on them; siteloom monitor compares them with later
     versions. Without a SOURCE, they are chosen among the pages of the workspace and stored there. With one,
