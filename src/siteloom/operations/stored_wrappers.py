@@ -160,5 +160,7 @@ def wrappers_of_store(store: Store, *, tell: Callable[[str], object] | None = No
     """The newest version of each wrapper of a workspace, ready for use; for `tell` see `read_wrapper`."""
     stored = store.wrappers()
     if not stored:
-        raise StoreError("The workspace has no wrapper: learn one first, or give --wrapper FILE.")
+        raise StoreError(
+            "The workspace has no wrapper: annotate some pages and learn one first, or give --wrapper FILE."
+        )
     return [read_wrapper(row.name, row.version, row.text, row.site, tell=tell) for row in stored]

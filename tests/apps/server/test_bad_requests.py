@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fastapi import FastAPI
 
-from siteloom.core.errors import UsageError
+from siteloom.core.errors import StoreError
 from siteloom.store.store import Store
 from tests.apps.server.browsing import Browser
 from tests.operations.calls import extract_records
@@ -71,5 +71,5 @@ def test_what_may_be_left_empty_is_no_choice(browser: Browser) -> None:
 
 
 def test_without_a_wrapper_people_are_told_what_to_do_in_a_browser(empty_store: Store) -> None:
-    with pytest.raises(UsageError, match="annotate some pages"):
+    with pytest.raises(StoreError, match="annotate some pages"):
         extract_records(empty_store)

@@ -27,6 +27,7 @@ UNLINKED = {
     "/compare/tags": "a form of the page of a template leads to what compares it",
     "/entities/{entity:int}": "there are records of one site only",
     "/jobs/{job_id:int}": "no job was started",
+    "/pages/trial-{trial}": "no page is tried",
     "/seeds/sites/{site:path}": "no site was wrapped from known records",
     "/seeds/uploads/{upload}": "no table was sent",
     "/wrappers/{name:path}/diff": "no wrapper has two versions",
