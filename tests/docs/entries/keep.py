@@ -56,7 +56,7 @@ def live_with_change(place: Place) -> None:
         place.follow(before="siteloom watch pages/")
         place.write("records.jsonl", while_well)
         place.follow()
-    assert "changed: null" in flat(place["siteloom monitor todays-crawl"].stderr)
+    assert "value missing" in flat(place["siteloom monitor todays-crawl"].stderr)
     for step in ("siteloom relearn --dry-run", "siteloom relearn --accept"):
         assert "repair" in place[step].stderr
     assert place.rows("outcome.jsonl")[0]["outcome"] == "repaired"
