@@ -29,10 +29,10 @@ from siteloom.maintenance.watched_pages import constant_attributes, contracts
 from siteloom.templates.essential_paths import page_paths
 from siteloom.templates.footprint import extend_footprint
 from siteloom.templates.sampling import sample_order
+from siteloom.wrappers.wrapper import Wrapper
 
 if TYPE_CHECKING:
     from siteloom.maintenance.page_comparison import Pair, Values
-    from siteloom.wrappers.wrapper import Wrapper
 
 MOST_PAGES = 300
 """More pages than these would not add information, and each is parsed and searched."""

@@ -154,7 +154,9 @@ def test_a_column_that_no_rule_describes_is_left_out() -> None:
     assert accepted.left_out["odd"] < 0.8
     assert accepted.tried == COUNT
     assert {name for example in accepted.examples for name in example.values} == {"name"}
-    with pytest.raises(ExampleError, match=r"no rule was found for their values, tried on 16 pages \(odd \d+%\)"):
+    with pytest.raises(
+        ExampleError, match=r"no rule was found for their values, tried on 16 pages \(odd \d+%\)"
+    ):
         accept_columns(table, made, {"odd": "odd"})
 
 
